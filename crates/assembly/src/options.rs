@@ -52,6 +52,9 @@ pub struct Options<'a> {
     /// The present: shown as a date where the template does, and what ages are counted from. Without it nothing is shown, and ages count
     /// from the newest candidate.
     pub as_of: Option<DateTime<Utc>>,
+    /// Text that the block begins with, line end included: [`ProfileSection::lead`](crate::ProfileSection::lead).
+    /// It counts as part of the block. Default: none.
+    pub lead: &'a str,
     /// Where the block goes. Default: to the start of an empty text.
     pub place: Place<'a>,
 }
@@ -79,11 +82,12 @@ impl<'a> Options<'a> {
             enclosure: Enclosure::default(),
             time_zone: Tz::UTC,
             as_of: None,
+            lead: "",
             place: Place::default(),
         }
     }
 
-    /// What a block adds to the text before it without any item: separator, enclosure, notice and date, counted alone.
+    /// What a block adds to the text before it without any item: separator, lead, enclosure, notice and date, counted alone.
     pub fn overhead(&self) -> usize {
         let (open, close) = render::frame(self);
         let bare = [self.place.separator, &open, &close].concat();
@@ -149,6 +153,16 @@ pub enum Enclosure<'a> {
 }
 
 impl<'a> Enclosure<'a> {
+    /// The same with another nonce; plain without one.
+    #[must_use]
+    pub fn with(self, nonce: Option<Nonce<'a>>) -> Self {
+        match (self, nonce) {
+            (Self::Plain, _) | (_, None) => Self::Plain,
+            (Self::Delimited(_), Some(nonce)) => Self::Delimited(nonce),
+            (Self::Datamarked(_), Some(nonce)) => Self::Datamarked(nonce),
+        }
+    }
+
     /// The nonce, where there is one.
     pub fn nonce(self) -> Option<Nonce<'a>> {
         match self {

@@ -1,7 +1,7 @@
 //! Reading a block back: what proves that no memory can forge an item or end the block (AMP item 107).
 
 use crate::options::Nonce;
-use crate::render::{AS_OF, UNTRUSTED};
+use crate::render::{AS_OF, PROFILE, UNTRUSTED};
 use crate::template::Template;
 
 /// An item as it stands in a block.
@@ -19,11 +19,14 @@ pub struct ParsedItem {
     pub mark: Option<String>,
     /// Whether it stands in the section of what tools and the web say.
     pub segregated: bool,
+    /// Whether it is a line of the section *who this is*; its mark is then the day.
+    pub profile: bool,
     /// Its text, without indentation and marks of the block.
     pub text: String,
 }
 
-/// The items of a block, which may stand anywhere in a text if it has a nonce; else the block is all of it. `None`: there is no such block,
+/// The items of a block, or of its section *who this is*, which has a nonce of its own. What has a
+/// nonce may stand anywhere in a text; else the block is all of it. `None`: there is no such block,
 /// or something in it is none of what a block has.
 pub fn parse(text: &str, nonce: Option<Nonce<'_>>, template: &Template) -> Option<Vec<ParsedItem>> {
     let mut lines = within(text, nonce)?;
@@ -37,10 +40,12 @@ pub fn parse(text: &str, nonce: Option<Nonce<'_>>, template: &Template) -> Optio
         items: Vec::new(),
         date: None,
         segregated: false,
+        profile: false,
         blanks: 0,
     };
     for (at, line) in lines.split('\n').enumerate() {
-        let is_as_of = at == 0 && line.starts_with(AS_OF) && is_date(&line[AS_OF.len()..]);
+        let is_first = at == 0 || reader.ends_profile();
+        let is_as_of = is_first && line.starts_with(AS_OF) && is_date(&line[AS_OF.len()..]);
         if !is_as_of {
             reader.read(line)?;
         }
@@ -75,11 +80,17 @@ struct Reader<'t> {
     items: Vec<ParsedItem>,
     date: Option<String>,
     segregated: bool,
+    profile: bool,
     /// Blank lines that belong to the item before them if it goes on behind them.
     blanks: usize,
 }
 
 impl Reader<'_> {
+    /// Whether a blank line ends the section *who this is* here, as it does where nothing encloses it.
+    fn ends_profile(&self) -> bool {
+        self.profile && self.blanks > 0
+    }
+
     fn read(&mut self, line: &str) -> Option<()> {
         if line.is_empty() {
             self.blanks += 1;
@@ -92,6 +103,7 @@ impl Reader<'_> {
             // A blank line before the next item stands where a date is not known.
             if std::mem::take(&mut self.blanks) > 0 {
                 self.date = None;
+                self.profile = false;
             }
             self.start(line)?;
         }
@@ -99,15 +111,18 @@ impl Reader<'_> {
     }
 
     fn start(&mut self, line: &str) -> Option<()> {
-        if line == UNTRUSTED {
+        if line == PROFILE && self.items.is_empty() && self.date.is_none() {
+            self.profile = true;
+        } else if line == UNTRUSTED {
             self.segregated = true;
             self.date = None;
         } else if is_date(line) {
             self.date = Some(line.to_owned());
         } else {
-            let mut item = item(line, self.template)?;
+            let mut item = item(line, self.template, self.profile)?;
             item.date.clone_from(&self.date);
             item.segregated = self.segregated;
+            item.profile = self.profile;
             self.items.push(item);
         }
         Some(())
@@ -131,12 +146,13 @@ impl Reader<'_> {
     }
 }
 
-/// The first line of an item: `[m1] Speaker [labels] (mark): text`.
-fn item(line: &str, template: &Template) -> Option<ParsedItem> {
+/// The first line of an item: `[m1] Speaker [labels] (mark): text`, or a line of a profile, `[p1]`.
+fn item(line: &str, template: &Template, is_profile: bool) -> Option<ParsedItem> {
     let mut item = ParsedItem::default();
     let mut rest = line;
     if template.shows_keys {
-        let (number, after) = rest.strip_prefix("[m")?.split_once("] ")?;
+        let key = if is_profile { "[p" } else { "[m" };
+        let (number, after) = rest.strip_prefix(key)?.split_once("] ")?;
         item.key = Some(number.parse().ok()?);
         rest = after;
     }

@@ -11,6 +11,9 @@
 //!  k3f9| is marked line by line.
 //! </memory nonce="k3f9a1">
 //! ```
+//! A block may begin with a section of its own enclosure, `who this is`; its lines are
+//! `Caroline (2023-05-08): I live in Rome.`
+//!
 //! Only the renderer writes at the start of a line, so what stands there is a heading, an item, or the frame. What is no longer
 //! so is marked between speaker and text: `Caroline (no longer so since 2023-06-01): I live in Rome.` `parse` reads it all back.
 
@@ -22,6 +25,7 @@ pub(crate) use head::head;
 
 use crate::candidate::Candidate;
 use crate::options::{Enclosure, Nonce, Options, Untrusted};
+use crate::profile::{ProfileLine, ProfileSection};
 use crate::sanitise;
 use chrono::NaiveDate;
 use std::fmt::Write as _;
@@ -30,6 +34,9 @@ use std::fmt::Write as _;
 pub(crate) const UNTRUSTED: &str = "from tools and the web";
 /// Begins the line that tells the present.
 pub(crate) const AS_OF: &str = "as of ";
+
+/// Stands over the section about the person who speaks.
+pub(crate) const PROFILE: &str = "who this is";
 
 /// An item that will be shown.
 pub(crate) struct Line<'c> {
@@ -119,16 +126,61 @@ pub(crate) fn heading(first: &Candidate<'_>, options: &Options<'_>) -> String {
 
 /// What stands before and after the items.
 pub(crate) fn frame(options: &Options<'_>) -> (String, String) {
-    let nonce = options.enclosure.nonce();
-    let (mut open, close) = nonce.map(Nonce::tags).unwrap_or_default();
-    if let Some(notice) = &options.template.notice {
-        open.push_str(notice);
-        open.push('\n');
+    let (tag, close) = tags(options);
+    let mut open = options.lead.to_owned();
+    open.push_str(&tag);
+    // Without an enclosure a lead and the rest are one, and have one notice.
+    if !tag.is_empty() || options.lead.is_empty() {
+        open.push_str(&notice(options));
     }
     if let Some(day) = dates::as_of(options) {
         let _ = writeln!(open, "{AS_OF}{day}");
     }
     (open, close)
+}
+
+/// What encloses a block, or a part of it.
+fn tags(options: &Options<'_>) -> (String, String) {
+    let nonce = options.enclosure.nonce();
+    nonce.map(Nonce::tags).unwrap_or_default()
+}
+
+/// The line of the notice, with its line end.
+fn notice(options: &Options<'_>) -> String {
+    let notice = options.template.notice.as_ref();
+    notice.map_or_else(String::new, |notice| format!("{notice}\n"))
+}
+
+/// What stands before and after the lines of a profile.
+pub(crate) fn profile_frame(options: &Options<'_>) -> (String, String) {
+    let (tag, close) = tags(options);
+    (format!("{tag}{}{PROFILE}\n", notice(options)), close)
+}
+
+/// A line of a profile with its line end. `None` if nothing of the text is visible.
+pub(crate) fn profile_line(
+    number: usize,
+    line: &ProfileLine<'_>,
+    options: &Options<'_>,
+) -> Option<String> {
+    let nonce = options.enclosure.nonce();
+    let text = sanitise::line(line.text, nonce);
+    if text.is_empty() {
+        return None;
+    }
+    let key = match options.template.shows_keys {
+        true => format!("[{}] ", ProfileSection::key(number)),
+        false => String::new(),
+    };
+    let name = sanitise::speaker(line.speaker, nonce);
+    let speaker = if name.is_empty() { head::NOBODY } else { &name };
+    let day = dates::of_line(line.event_time, options);
+    let day = day.map_or_else(String::new, |day| format!(" ({day})"));
+    let mark = match options.enclosure {
+        Enclosure::Datamarked(nonce) => nonce.mark() + " ",
+        _ => String::new(),
+    };
+    Some(format!("{key}{speaker}{day}: {mark}{text}\n"))
 }
 
 /// The block's text; sorts the items into the order in which they stand in it.

@@ -88,10 +88,15 @@ pub fn speaker(speaker: &str, nonce: Option<Nonce<'_>>) -> String {
     }
 }
 
+/// A text as [`text`] shows it, on one line.
+pub fn line(line: &str, nonce: Option<Nonce<'_>>) -> String {
+    text(&one_line(line), nonce)
+}
+
 /// A sentence that stands between parentheses: one line of at most 1,000 characters, made safe as
 /// [`text`] is. Parentheses become braces, and a sentence that was cut ends with `…`.
 pub fn sentence(sentence: &str, nonce: Option<Nonce<'_>>) -> String {
-    let plain = text(&one_line(sentence), nonce);
+    let plain = line(sentence, nonce);
     let cut = plain.char_indices().nth(SENTENCE_CHARS);
     let shown = cut.map_or(plain.as_str(), |(end, _)| &plain[..end]);
     let shown = shown.replace('(', "{").replace(')', "}");

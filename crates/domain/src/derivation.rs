@@ -168,6 +168,18 @@ impl Derivation {
         end.is_some_and(|end| start.is_some_and(|start| end <= start))
     }
 
+    /// Worth for a profile of its subject, 0 to 1: 1 for a fact that a caller corrected, for a
+    /// statement in its own words the probability that it is worth remembering, none for anything
+    /// else. Most facts by rules are untrue.
+    pub fn worth(&self) -> Option<f32> {
+        let fact = self.fact()?;
+        match self.origin {
+            Origin::Corrected => Some(1.0),
+            Origin::Extracted(_) if fact.is_statement() => Some(fact.statement?.keep),
+            Origin::Extracted(_) => None,
+        }
+    }
+
     /// The version after this one, to be changed and written by `change`.
     #[must_use]
     pub fn next(&self, change: ChangeId) -> Self {

@@ -173,6 +173,9 @@ sections! {
         max_items_per_session: u32 = 0, in 0..=1_000;
         /// At most so many of one source; 0: no cap. Default 0.
         max_items_per_source: u32 = 0, in 0..=1_000;
+        /// Upper bound of the section *who this is*, in tokens, which [`Selection::profile`] asks for;
+        /// 0: no section. It is part of all that is added. Default 150.
+        profile_tokens: u32 = 150, in 0..=10_000;
         /// Upper bound of all that one exchange gets, over its requests and rounds; 0: no bound of its own. Default 0.
         exchange_tokens: u32 = 0, in 0..=10_000_000;
         /// Upper bound of all that one session gets; 0: no bound. Default 0.
@@ -196,6 +199,9 @@ sections! {
         superseded: bool = false;
         /// Whether long items may be cut to their relevant sentences. Default true.
         excerpts: bool = true;
+        /// Whether the block begins with a section *who this is*: statements about the speaker that
+        /// hold, whatever the prompt is. Default false.
+        profile: bool = false;
     }
 
     /// What must not come back (AMP, session exclusion).

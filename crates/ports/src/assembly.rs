@@ -10,7 +10,8 @@ use memfleet_domain::model_profile::ModelProfile;
 use crate::context::Context;
 
 pub use answer::{
-    Assembled, AssembledItem, BudgetUse, Dropped, Edit, EditOperation, GateEntry, Gated, Source,
+    Assembled, AssembledItem, BudgetUse, Dropped, Edit, EditOperation, GateEntry, Gated,
+    ProfileUse, Source,
 };
 pub use request::{
     AssembleRequest, Candidate, Content, GateRequest, Message, Part, PartKind, Prompt,

@@ -2,6 +2,7 @@
 //! far each agent has come in each space. Everything that changes it is one call, [`Knowledge::apply`]: idempotent, and refused
 //! where it rests on a state that is gone.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
@@ -271,6 +272,15 @@ pub struct Chronicle {
     pub as_of: AsOf,
 }
 
+/// Order of facts by worth, the most worth first; ties by when they begin, then by id.
+pub fn by_worth(one: &Derivation, other: &Derivation) -> Ordering {
+    let worth = |fact: &Derivation| fact.worth().unwrap_or_default();
+    worth(other)
+        .total_cmp(&worth(one))
+        .then_with(|| one.begins().cmp(&other.begins()))
+        .then_with(|| one.id.cmp(&other.id))
+}
+
 /// Which changes. An absent value does not restrict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeFilter {
@@ -391,6 +401,38 @@ pub trait Knowledge: Send + Sync {
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<Derivation>>;
+
+    /// Up to `limit` facts of one subject that have a [worth](Derivation::worth), as they were known
+    /// (default: now) and that held at an instant (default: at any). In the order of
+    /// [`by_worth`]. A store answers without reading every fact of the subject into memory.
+    async fn worthiest(
+        &self,
+        scope: &Scope,
+        subject: &str,
+        as_of: AsOf,
+        limit: u32,
+    ) -> Result<Vec<Derivation>> {
+        let chronicle = Chronicle {
+            kinds: vec![Kind::Fact],
+            subjects: vec![subject.to_owned()],
+            as_of,
+            ..Chronicle::default()
+        };
+        let (mut facts, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.chronicle(scope, &chronicle, PAGE, after.as_ref());
+            let page = page.await?;
+            let worthy = page.items.into_iter().filter(|it| it.worth().is_some());
+            facts.extend(worthy);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        facts.sort_by(by_worth);
+        facts.truncate(limit as usize);
+        Ok(facts)
+    }
 
     /// Every version of a derivation, oldest first.
     async fn versions(&self, scope: &Scope, id: DerivationId) -> Result<Vec<Derivation>>;

@@ -3,7 +3,7 @@
 //! `work` is one assembly from start to end; its parts: `prompt` reads what memory is put
 //! into, `basis` is the policy in force, `models` the model, `bounds` the budget, `gating` the
 //! gates before the search, `finding` what must not be found, `needs` which of it a reply
-//! needs, `choosing` the block, `placing` its place, `nonce` what encloses a block, `sticky`
+//! needs, `profile` who the speaker is, `choosing` the block, `placing` its place, `nonce` what encloses a block, `sticky`
 //! what the requests of one exchange share, `record` what is written down, `settling` how.
 //! `rendering` does the same for memories that the caller brings.
 
@@ -18,6 +18,7 @@ pub(crate) mod models;
 mod needs;
 pub(crate) mod nonce;
 mod placing;
+mod profile;
 pub(crate) mod prompt;
 mod record;
 pub(crate) mod redaction;

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::DerivationId;
-use memfleet_domain::time::Timestamp;
+use memfleet_domain::time::{AsOf, Timestamp};
 use memfleet_ports::knowledge::{
     Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded,
     RestoredHistory, Stage, Work,
@@ -169,6 +169,20 @@ impl Knowledge for PostgresStore {
             read::chronicle(&mut read, scope, chronicle, limit, after).await
         };
         self.ask("chronicle", page).await
+    }
+
+    async fn worthiest(
+        &self,
+        scope: &Scope,
+        subject: &str,
+        as_of: AsOf,
+        limit: u32,
+    ) -> Result<Vec<Derivation>> {
+        let facts = async {
+            let mut read = self.read(&scope.tenant).await?;
+            read::worthiest(&mut read, scope, subject, as_of, limit).await
+        };
+        self.ask("worthiest", facts).await
     }
 
     async fn versions(&self, scope: &Scope, id: DerivationId) -> Result<Vec<Derivation>> {

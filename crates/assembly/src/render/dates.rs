@@ -21,8 +21,16 @@ pub(super) fn local(time: DateTime<Utc>, options: &Options<'_>) -> Option<NaiveD
 
 /// The day that stands over an item.
 pub(super) fn heading(candidate: &Candidate<'_>, options: &Options<'_>) -> Option<NaiveDate> {
+    of_line(candidate.event_time, options)
+}
+
+/// The day that something was said, where the template shows days.
+pub(super) fn of_line(
+    event_time: Option<DateTime<Utc>>,
+    options: &Options<'_>,
+) -> Option<NaiveDate> {
     if options.template.shows_dates {
-        local(candidate.event_time?, options)
+        local(event_time?, options)
     } else {
         None
     }

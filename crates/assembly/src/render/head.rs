@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::sanitise;
 
 /// Stands for a name that is not known.
-const NOBODY: &str = "?";
+pub(super) const NOBODY: &str = "?";
 
 /// The head of an item, without its key and the colon.
 pub(crate) fn head(candidate: &Candidate<'_>, options: &Options<'_>) -> String {

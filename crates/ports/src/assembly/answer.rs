@@ -28,9 +28,11 @@ pub struct Source {
 pub struct AssembledItem {
     /// Where it comes from; absent for a memory of the caller.
     pub space: Option<SpaceId>,
-    /// The id of the turn, or that of the caller's memory.
+    /// The id of the turn, or that of the caller's memory. Of a line of a profile it is the turn that
+    /// states it.
     pub id: String,
-    /// Its score in the search; lower than that of its hit for a neighbour.
+    /// Its score in the search; lower than that of its hit for a neighbour. Of a line of a profile
+    /// its worth, 0 to 1.
     pub score: f32,
     /// Its tokens in the block, without headings.
     pub tokens: u32,
@@ -84,6 +86,17 @@ impl AssembledItem {
         let turns = turns.chain(self.corrected_from.iter().copied());
         turns.filter_map(|turn| Some((self.space.clone()?, turn)))
     }
+}
+
+/// Section *who this is* at the beginning of a block.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ProfileUse {
+    /// Person whom it is about; empty in a record.
+    pub speaker: String,
+    /// Its tokens, with heading and delimiters.
+    pub tokens: u32,
+    /// Delimiter of its own; empty: it has none.
+    pub nonce: String,
 }
 
 /// What one gate said, and by what (AMP items 51, 54, 59).
@@ -278,8 +291,11 @@ pub struct Assembled {
     pub exchange: Option<ExchangeName>,
     /// The query as it was searched, where its conversation made it another.
     pub understood: Option<String>,
-    /// What delimits the block; empty: nothing.
+    /// What delimits the block, without its profile; empty: nothing.
     pub nonce: String,
+    /// Section *who this is*; absent: the block has none.
+    #[serde(default)]
+    pub profile: Option<ProfileUse>,
 }
 
 impl Assembled {
@@ -309,6 +325,7 @@ impl Assembled {
             exchange: None,
             understood: None,
             nonce: String::new(),
+            profile: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What memory is asked to put into a prompt.
 
 use memfleet_domain::assembly::{FailurePolicy, GateMode, Granularity, ProviderFormat};
-use memfleet_domain::ids::{BatchId, DerivationId, ExchangeName, SessionId, SpaceId};
+use memfleet_domain::ids::{BatchId, DerivationId, ExchangeName, SessionId, SpaceId, Speaker};
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::Policy;
 use memfleet_domain::time::{TimeRange, Timestamp};
@@ -78,6 +78,9 @@ pub struct AssembleRequest {
     pub narratives: Vec<DerivationId>,
     /// Conversations that are excluded like that of the query.
     pub aliases: Vec<SessionId>,
+    /// Person who speaks the prompt, for the section *who this is*; absent: the one user who spoke
+    /// in the session of the query.
+    pub speaker: Option<Speaker>,
     /// Which exchange of its session it is; absent: what the user says last names it.
     pub exchange: Option<ExchangeName>,
     /// The model that is called.
@@ -100,6 +103,7 @@ impl AssembleRequest {
             prompt: Prompt::Unknown,
             narratives: Vec::new(),
             aliases: Vec::new(),
+            speaker: None,
             exchange: None,
             model: ModelProfile::default(),
             policy: Policy::default(),

@@ -46,6 +46,7 @@ macro_rules! knowledge_conformance {
                 pages_bring_every_derivation_once,
                 a_chronicle_is_in_the_order_of_time,
                 a_chronicle_is_of_what_is_asked_for,
+                the_worthiest_facts_come_first_and_rules_have_none,
                 conflicts_are_found_by_their_facts,
                 another_space_has_facts_of_its_own,
                 a_change_that_is_made_twice_is_one,

@@ -5,7 +5,7 @@ mod candidate;
 mod gates;
 
 use memfleet_domain::Fault;
-use memfleet_domain::ids::{ExchangeName, SessionId};
+use memfleet_domain::ids::{ExchangeName, SessionId, Speaker};
 use memfleet_domain::policy::Policy;
 use memfleet_ports::assembly::{
     AssembleRequest, Counted, GateRequest, Prompt, RenderRequest, TokenizerInfo,
@@ -50,6 +50,7 @@ impl TryFrom<AssembleRequest> for proto::AssembleRequest {
             narrative_ids: request.narratives.iter().map(ToString::to_string).collect(),
             provider_request,
             session_aliases: request.aliases.into_iter().map(Into::into).collect(),
+            speaker: request.speaker.map(Into::into).unwrap_or_default(),
             exchange: request.exchange.map(Into::into).unwrap_or_default(),
             model: Some(request.model.into()),
             policy: Some(request.policy.into()),
@@ -83,6 +84,7 @@ impl Checked for proto::AssembleRequest {
         let session = fields.optional_name("session", self.session, SessionId::new);
         let aliases = self.session_aliases;
         let aliases = fields.names("session_aliases", aliases, limits::VALUES, SessionId::new);
+        let speaker = fields.optional_name("speaker", self.speaker, Speaker::new);
         let exchange = fields.optional_name("exchange", self.exchange, ExchangeName::new);
         let model = fields.message_or_default("model", self.model);
         let policy = fields.message_or_default("policy", self.policy);
@@ -112,6 +114,7 @@ impl Checked for proto::AssembleRequest {
             prompt: prompt?,
             narratives: narratives?,
             aliases: aliases?,
+            speaker: speaker?,
             exchange: exchange?,
             model: model?,
             policy: over.policy(policy?),

@@ -75,10 +75,11 @@ sections! {
     gating: GatingPolicy { rules routing needs relevance best_relevance; mode: GateMode; }
     budget: BudgetPolicy {
         max_tokens percent_of_window reserved_output_tokens max_item_tokens min_item_tokens max_items
-        max_items_per_session max_items_per_source exchange_tokens session_tokens; ;
+        max_items_per_session max_items_per_source profile_tokens exchange_tokens session_tokens; ;
     }
     selection: SelectionPolicy {
-        relevance recency half_life_days diversity superseded excerpts; untrusted: UntrustedPolicy;
+        relevance recency half_life_days diversity superseded excerpts profile;
+        untrusted: UntrustedPolicy;
     }
     exclusion: ExclusionPolicy { running_session current_session in_prompt newer_than_seconds; ; }
     format: FormatPolicy {

@@ -7,14 +7,14 @@ use memfleet_domain::assembly::{
     Granularity, OrderPolicy, ProviderFormat, Reason, SessionOrigin, Strategy as Placing,
     TrustMode, UntrustedPolicy,
 };
-use memfleet_domain::ids::{DerivationId, ExchangeName, InjectionId, SessionId};
+use memfleet_domain::ids::{DerivationId, ExchangeName, InjectionId, SessionId, Speaker};
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::Policy;
 use memfleet_domain::time::TimeRange;
 use memfleet_ports::assembly::{
     AssembleRequest, Assembled, AssembledItem, BudgetUse, Candidate, Content, Dropped, Edit,
-    EditOperation, GateEntry, GateRequest, Gated, Message, Part, PartKind, Prompt, RenderRequest,
-    Source,
+    EditOperation, GateEntry, GateRequest, Gated, Message, Part, PartKind, ProfileUse, Prompt,
+    RenderRequest, Source,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -91,6 +91,8 @@ pub(super) fn policy() -> impl Strategy<Value = Policy> {
         policy.gating.mode = words.0;
         (policy.format.trust, policy.format.order) = (words.1, words.2);
         policy.selection.untrusted = words.3;
+        policy.selection.profile = numbers.3;
+        policy.budget.profile_tokens = numbers.2;
         policy.failure.policy = words.4;
         policy.audit.mode = words.5;
         (policy.budget.max_tokens, policy.budget.percent_of_window) = (numbers.0, numbers.1);
@@ -113,6 +115,7 @@ pub(crate) fn assemble() -> impl Strategy<Value = AssembleRequest> {
         vec(story, 0..3),
         sessions(),
         option::of(named(ExchangeName::new)),
+        option::of(named(Speaker::new)),
     );
     let how = (
         model(),
@@ -127,6 +130,7 @@ pub(crate) fn assemble() -> impl Strategy<Value = AssembleRequest> {
             narratives: of.1,
             aliases: of.2,
             exchange: of.3,
+            speaker: of.4,
             model: how.0,
             policy: how.1,
             tokenizer: how.2,
@@ -393,6 +397,11 @@ pub(crate) fn assembled() -> impl Strategy<Value = Assembled> {
         session_lineage: names.6,
         exchange: names.2,
         understood: Some(how.3.clone()).filter(|text| !text.is_empty()),
-        nonce: how.3,
+        nonce: how.3.clone(),
+        profile: (how.2 > 9).then_some(ProfileUse {
+            speaker: how.3.clone(),
+            tokens: how.2,
+            nonce: how.3,
+        }),
     })
 }

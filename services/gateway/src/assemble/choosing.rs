@@ -23,7 +23,7 @@ use crate::candidates::{Eligible, eligible};
 use crate::excerpts::sentence_scores;
 
 /// The memory system that turns come from.
-const SYSTEM: &str = "memfleet";
+pub const SYSTEM: &str = "memfleet";
 
 /// Dropped candidates that an answer names.
 const NAMED: usize = 1_000;
@@ -47,6 +47,8 @@ pub struct Making {
     pub now: Timestamp,
     /// The words that were searched for.
     pub query: String,
+    /// Beginning of the block: the section *who this is*.
+    pub lead: String,
 }
 
 /// A block, and what is told of it.
@@ -95,6 +97,7 @@ impl Making {
             },
             time_zone: zone.unwrap_or(self.locale.time_zone.0),
             as_of: self.as_of,
+            lead: &self.lead,
             place: Place {
                 before: &self.outline.before,
                 separator: self.outline.separator(),

@@ -87,17 +87,26 @@ fn random() -> String {
     id[id.len() - LENGTH..].to_owned()
 }
 
+/// The nonce of these contents; a random one without a key.
+pub fn of(key: Option<Key>, contents: &Contents) -> String {
+    key.map_or_else(random, |key| contents.keyed(key))
+}
+
 impl Gateway {
     /// The nonce of a block with these contents; a random one where the store does not tell the secret in time.
     pub(crate) async fn nonce(&self, context: &Context, contents: &Contents) -> String {
-        let key = match self.known_digest_key(context, None) {
-            Some(known) => Ok(known),
+        of(self.nonce_key(context).await, contents)
+    }
+
+    /// The key of nonces; none where the store does not tell the secret in time.
+    pub(super) async fn nonce_key(&self, context: &Context) -> Option<Key> {
+        match self.known_digest_key(context, None) {
+            Some(known) => Some(known),
             None => {
                 let key = self.digest_key(context, None);
-                context.within("the secret", key).await
+                context.within("the secret", key).await.ok()
             }
-        };
-        key.map_or_else(|_| random(), |key| contents.keyed(key))
+        }
     }
 }
 
@@ -107,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    fn of(lists: &[Vec<String>]) -> Contents {
+    fn digest(lists: &[Vec<String>]) -> Contents {
         let all = lists.iter();
         all.fold(Contents::default(), Contents::with)
     }
@@ -123,10 +132,10 @@ mod tests {
         ) {
             prop_assume!(key != other_key);
             let (key, other_key) = (Key::new(key), Key::new(other_key));
-            let nonce = of(&one).keyed(key);
-            prop_assert_eq!(&of(&one).keyed(key), &nonce);
-            prop_assert_eq!(of(&other).keyed(key) == nonce, one == other);
-            prop_assert_ne!(&of(&one).keyed(other_key), &nonce);
+            let nonce = digest(&one).keyed(key);
+            prop_assert_eq!(&digest(&one).keyed(key), &nonce);
+            prop_assert_eq!(digest(&other).keyed(key) == nonce, one == other);
+            prop_assert_ne!(&digest(&one).keyed(other_key), &nonce);
             prop_assert!(memfleet_assembly::Nonce::new(&nonce).is_some());
         }
     }

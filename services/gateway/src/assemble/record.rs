@@ -57,6 +57,9 @@ fn without_words(answer: &Assembled) -> Result<String, Fault> {
         understood: None,
         ..answer.clone()
     };
+    if let Some(profile) = &mut bare.profile {
+        profile.speaker = String::new();
+    }
     for gate in &mut bare.gates {
         gate.pattern = String::new();
     }

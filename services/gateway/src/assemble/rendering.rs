@@ -57,6 +57,7 @@ impl Gateway {
             prompt: request.prompt,
             narratives: Vec::new(),
             aliases: Vec::new(),
+            speaker: None,
             exchange: None,
             model: request.model,
             policy: request.policy,

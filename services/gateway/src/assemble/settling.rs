@@ -31,7 +31,7 @@ struct Left {
     conversation: Option<Conversation>,
     injection: Option<Injection>,
     spaces: Vec<SpaceId>,
-    redactions: String,
+    conditions: String,
     answer: Assembled,
 }
 
@@ -90,14 +90,14 @@ impl Gateway {
             }
             let Some(late) = left.held.take() else { break };
             let mut held = self.held(context, &late.session, &late.name).await?;
-            if let Some(faster) = held.state.given_of(&left.spaces, &left.redactions) {
+            if let Some(faster) = held.state.given_of(&left.spaces, &left.conditions) {
                 if let Some(conversation) = &left.conversation {
                     self.hear(context, conversation).await?;
                 }
                 return Ok(Some(faster));
             }
             // Somebody else's write, or a forget: not an answer to this.
-            held.give(&left.spaces, &left.redactions, &left.answer);
+            held.give(&left.spaces, &left.conditions, &left.answer);
             left.held = Some(held);
         }
         Err(crate::tools::busy())
@@ -138,18 +138,19 @@ impl Work<'_> {
             Reason::NoMemory,
             Reason::UnknownSpace,
         ];
-        let is_lasting = answer.reason.is_none_or(|it| !is_passing.contains(&it));
+        let ended = self.rest_ended.or(answer.reason);
+        let is_lasting = ended.is_none_or(|it| !is_passing.contains(&it));
         let mut held = self.held.take().filter(|_| is_lasting);
-        let redactions = self.redactions.digest();
+        let conditions = self.conditions();
         if let Some(held) = &mut held {
-            held.give(&spaces, &redactions, answer);
+            held.give(&spaces, &conditions, answer);
         }
         Left {
             held,
             conversation: self.conversation.take(),
             injection,
             spaces,
-            redactions,
+            conditions,
             answer: answer.clone(),
         }
     }

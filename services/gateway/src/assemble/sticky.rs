@@ -40,28 +40,30 @@ pub struct State {
 pub struct Given {
     /// The spaces that were asked.
     pub spaces: Vec<SpaceId>,
-    /// [`super::redaction::Redactions::digest`] of what was hidden: where more is to be hidden by now, it is not given again.
-    pub redactions: String,
+    /// [`super::work::Work::conditions`] that it was made under: where more is to be hidden by now, or another profile is asked for, it is not
+    /// given again.
+    #[serde(rename = "redactions")]
+    pub conditions: String,
     /// The answer, the block included.
     pub answer: Assembled,
 }
 
 impl State {
-    /// What a request of these spaces was given under these redactions; it is taken out.
-    pub fn given_of(&mut self, spaces: &[SpaceId], redactions: &str) -> Option<Assembled> {
-        let is_it = |given: &Given| given.spaces == spaces && given.redactions == redactions;
+    /// What a request of these spaces was given under these conditions; it is taken out.
+    pub fn given_of(&mut self, spaces: &[SpaceId], conditions: &str) -> Option<Assembled> {
+        let is_it = |given: &Given| given.spaces == spaces && given.conditions == conditions;
         let at = self.given.iter().position(is_it)?;
         Some(self.given.remove(at).answer)
     }
 
     /// Keeps what a request of these spaces is given.
-    fn give(&mut self, spaces: &[SpaceId], redactions: &str, answer: &Assembled) {
+    fn give(&mut self, spaces: &[SpaceId], conditions: &str, answer: &Assembled) {
         self.given.retain(|given| given.spaces != spaces);
         let surplus = (self.given.len() + 1).saturating_sub(GIVEN);
         self.given.drain(..surplus);
         self.given.push(Given {
             spaces: spaces.to_vec(),
-            redactions: redactions.to_owned(),
+            conditions: conditions.to_owned(),
             // The edits follow from the block and its place: they would be its text a second time. What was dropped is in the record.
             answer: Assembled {
                 edits: Vec::new(),
@@ -166,9 +168,9 @@ impl Held {
     }
 
     /// Keeps what a request of these spaces is given.
-    pub fn give(&mut self, spaces: &[SpaceId], redactions: &str, answer: &Assembled) {
+    pub fn give(&mut self, spaces: &[SpaceId], conditions: &str, answer: &Assembled) {
         self.tokens += answer.budget.added_tokens;
-        self.state.give(spaces, redactions, answer);
+        self.state.give(spaces, conditions, answer);
     }
 
     /// As it is written.

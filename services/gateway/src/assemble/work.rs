@@ -25,6 +25,7 @@ use super::finding;
 use super::models::Model;
 use super::nonce::{self, Contents};
 use super::placing;
+use super::profile::MadeProfile;
 use super::prompt::{self, Outline, Reading, Weight};
 use super::redaction::Redactions;
 use super::rendering::Brought;
@@ -56,6 +57,8 @@ pub struct Work<'w> {
     pub threshold: f32,
     /// Bounds of gate 3.
     pub thresholds: Thresholds,
+    /// Why the block has nothing but its profile, where that is so.
+    pub rest_ended: Option<Reason>,
     /// When the answer is due, with memory or without.
     pub due: Instant,
     pub now: Timestamp,
@@ -144,6 +147,7 @@ impl<'w> Work<'w> {
             request,
             threshold: thresholds.of_item,
             thresholds,
+            rest_ended: None,
             due,
             basis: Arc::new(basis),
             outline: Arc::new(outline),
@@ -181,18 +185,66 @@ impl<'w> Work<'w> {
         }
         let budget = go!(self.budget().await?);
         if self.offers_tools() {
+            self.miss_profile();
             return Ok(self.offer_tools(budget));
         }
         self.wait().await?;
-        let mut found = go!(self.find().await?);
+        let speaker = self.known_speaker();
+        let (found, speaker) = tokio::join!(self.find(), speaker);
         self.draft.timed("search");
+        let profile = self.profile(speaker, budget).await;
+        let rest = match found {
+            Ok(Ok(found)) => self.made(found, budget, profile.lead()).await,
+            Ok(Err(reason)) => Ok(Err(reason)),
+            Err(fault) => Err(fault),
+        };
+        self.put_together(rest, profile)
+    }
+
+    /// The block behind its profile: what gate 3 lets in of what was found.
+    async fn made(&mut self, mut found: Found, budget: usize, lead: String) -> Step<Made> {
         self.thresholds = self.weigh_hits(&mut found).await;
         self.threshold = self.thresholds.of_each(&found);
         self.draft.timed("needs");
-        let made = self.choose(found, budget).await?;
+        let made = self.choose(found, budget, lead).await?;
         go!(self.relevance(&made));
-        self.inject(made);
+        Ok(Ok(made))
+    }
+
+    /// Injects the profile and the rest, or the one of them that there is.
+    fn put_together(&mut self, rest: Step<Made>, profile: MadeProfile) -> Step<()> {
+        let is_closed = self.basis.settings.failure.policy == FailurePolicy::Closed;
+        let rest = match rest {
+            Err(fault) if is_closed || profile.items.is_empty() => return Err(fault),
+            Err(fault) => {
+                let (reason, why) = finding::without(fault)?;
+                self.draft.answer.degraded.push(why);
+                Err(reason)
+            }
+            Ok(rest) => rest,
+        };
+        match rest {
+            Ok(made) => self.inject(made),
+            Err(reason) if profile.items.is_empty() => return Ok(Err(reason)),
+            Err(reason) => self.inject_alone(&profile, reason),
+        }
+        let answer = &mut self.draft.answer;
+        answer.profile = profile.told();
+        answer.items.splice(0..0, profile.items);
         Ok(Ok(()))
+    }
+
+    /// What an answer rests on besides its spaces and its exchange: what is hidden, and whose profile it has.
+    pub(super) fn conditions(&self) -> String {
+        let hidden = self.redactions.digest();
+        match self.profile_tokens() {
+            0 => hidden,
+            most => {
+                let speaker = self.request.speaker.as_ref();
+                let speaker = speaker.map_or("", |speaker| speaker.as_str());
+                format!("{hidden} profile {most} {speaker}")
+            }
+        }
     }
 
     /// Memory tools take their part of the budget, as a block does (AMP items 65, 67, 69).
@@ -295,7 +347,7 @@ impl<'w> Work<'w> {
         if self.may_begin_anew {
             held.anew(spaces);
         }
-        let given = held.state.given_of(spaces, &self.redactions.digest());
+        let given = held.state.given_of(spaces, &self.conditions());
         let Some(mut given) = given.filter(|given| self.takes_place_of(given)) else {
             self.held = Some(held);
             return Ok(None);
@@ -458,7 +510,7 @@ impl<'w> Work<'w> {
         Ok(Err(Reason::NoMemory))
     }
 
-    fn making(&self, budget: usize, nonce: &str, locale: Locale) -> Making {
+    pub(super) fn making(&self, budget: usize, nonce: &str, locale: Locale) -> Making {
         Making {
             basis: self.basis.clone(),
             outline: self.outline.clone(),
@@ -472,6 +524,7 @@ impl<'w> Work<'w> {
             as_of: self.request.query.now,
             now: self.request.query.now.unwrap_or(self.now),
             query: self.request.query.text.clone(),
+            lead: String::new(),
         }
     }
 
@@ -485,14 +538,17 @@ impl<'w> Work<'w> {
             .with(answer.exchange.as_ref().map(ExchangeName::as_str))
     }
 
-    async fn choose(&mut self, found: Found, budget: usize) -> Result<Made, Fault> {
+    async fn choose(&mut self, found: Found, budget: usize, lead: String) -> Result<Made, Fault> {
         let locale = self
             .gateway
             .locale(self.context, &self.request.query.spaces);
         let locale = self.brief().within("memory", locale).await?;
         let contents = self.asked().found(&found);
         let nonce = self.gateway.nonce(&self.brief(), &contents).await;
-        let making = self.making(budget, &nonce, locale);
+        let making = Making {
+            lead,
+            ..self.making(budget, &nonce, locale)
+        };
         self.draft.answer.nonce = nonce;
         self.draft.made_by("scorer", &found.scorer);
         super::apart(move || making.of_found(&found)).await
@@ -527,6 +583,21 @@ impl<'w> Work<'w> {
         answer.block = made.block.text;
         answer.edits = placing::edits(&self.outline, &self.request.prompt, &answer.block);
         self.place(Reason::Relevant);
+    }
+
+    /// The profile as the whole block; the rest stays out for this reason.
+    fn inject_alone(&mut self, profile: &MadeProfile, reason: Reason) {
+        let section = &profile.section;
+        let answer = &mut self.draft.answer;
+        answer.tokens = section.tokens as u32;
+        answer.budget.added_tokens = section.added_tokens as u32;
+        answer.block.clone_from(&section.text);
+        answer.nonce = String::new();
+        answer.edits = placing::edits(&self.outline, &self.request.prompt, &answer.block);
+        self.place(Reason::Relevant);
+        self.rest_ended = Some(reason);
+        let told = &mut self.draft.answer.reason;
+        *told = told.or(Some(reason));
     }
 
     /// Says by which strategy it goes.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use memfleet_assembly::{Empty, Tokenizer};
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::{Decision, FailurePolicy, Reason, Strategy, Termination};
+use memfleet_domain::assembly::{
+    Decision, FailurePolicy, Granularity, Reason, Strategy, Termination,
+};
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
@@ -180,7 +182,10 @@ impl Run<'_> {
             tokens_per_call: settings.tools.result_tokens,
             ..Limits::default()
         };
-        let ids = held.state.items().flat_map(sources);
+        // A line of a profile is a part of its turn.
+        let turns = held.state.items();
+        let turns = turns.filter(|item| item.granularity != Granularity::Profile);
+        let ids = turns.flat_map(sources);
         let mut retrieval = Retrieval::new(limits, ids, self.now);
         retrieval.spaces.clone_from(&self.call.spaces);
         Ok(retrieval)
@@ -342,6 +347,7 @@ impl Run<'_> {
             as_of: self.call.now,
             now: self.call.now.unwrap_or(self.now),
             query,
+            lead: String::new(),
         };
         let get = self.names.get.clone();
         apart(move || {

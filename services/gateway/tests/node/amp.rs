@@ -6,6 +6,7 @@ mod failing;
 mod gating;
 mod needs;
 mod placing;
+mod profile;
 mod recording;
 mod rendering;
 mod sessions;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use memfleet_domain::assembly::{GateMode, ProviderFormat, Reason, Strategy};
-use memfleet_domain::ids::{DerivationId, ExchangeName, TurnId};
+use memfleet_domain::assembly::{GateMode, Granularity, ProviderFormat, Reason, Strategy};
+use memfleet_domain::ids::{DerivationId, ExchangeName, Speaker, TurnId};
 use memfleet_domain::policy::Policy;
 use memfleet_ports::assembly::{AssembleRequest, Assembled, Prompt};
 use memfleet_rpc::limits;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::Handle;
 use super::exit::{Error, Exit};
 use super::recall::SearchArgs;
-use super::values::range;
+use super::values::{self, range};
 use crate::output::{Output, count, exact, turn_json};
 pub use texts::Texts;
 
@@ -49,6 +49,15 @@ pub struct AssembleArgs {
     /// Only what was said of this narrative, in the order of time; repeatable. Without a query its headline is the query
     #[arg(long = "narrative", value_name = "ID")]
     narratives: Vec<DerivationId>,
+    /// Begin with a section "who this is": what holds of the one user who spoke in the session, and is worth remembering
+    #[arg(long)]
+    profile: bool,
+    /// Begin with that section of this speaker
+    #[arg(long, value_name = "NAME", value_parser = values::speaker)]
+    profile_of: Option<Speaker>,
+    /// Tokens of that section at most; by default as the policies say
+    #[arg(long, value_name = "TOKENS", value_parser = range(0..=10_000))]
+    profile_tokens: Option<u32>,
     /// Whole turns only: never cut one to its relevant sentences
     #[arg(long)]
     no_excerpts: bool,
@@ -92,6 +101,9 @@ impl AssembleArgs {
         policy.budget.max_tokens = self.budget;
         policy.budget.max_items = self.max_items;
         policy.budget.max_item_tokens = self.max_item_tokens;
+        let asks = self.profile || self.profile_of.is_some();
+        policy.selection.profile = asks.then_some(true);
+        policy.budget.profile_tokens = self.profile_tokens;
         policy.selection.excerpts = self.no_excerpts.then_some(false);
         policy.gating.mode = self.gate;
         policy.gating.relevance = self.relevance;
@@ -118,6 +130,7 @@ pub async fn run(args: AssembleArgs, handle: &Handle, output: &mut Output) -> Re
     let mut request = AssembleRequest {
         prompt,
         narratives: args.narratives,
+        speaker: args.profile_of,
         exchange: args.exchange,
         policy,
         tokenizer: args.tokenizer,
@@ -200,13 +213,24 @@ pub fn to_json(assembled: &Assembled, texts: &Texts) -> Value {
 
 /// What was put together, on one line, and what was missing, on one each.
 pub fn summary(assembled: &Assembled) -> String {
-    let excerpts = assembled.items.iter().filter(|item| item.excerpt).count();
+    let items = assembled.items.iter();
+    let (lines, turns): (Vec<_>, Vec<_>) =
+        items.partition(|item| item.granularity == Granularity::Profile);
+    let excerpts = turns.iter().filter(|item| item.excerpt).count();
+    let profile = match (&assembled.profile, assembled.reason) {
+        (None, _) => String::new(),
+        (Some(_), None) => format!("{} of who this is and ", count(lines.len() as u64, "line")),
+        (Some(_), Some(reason)) => {
+            let lines = count(lines.len() as u64, "line");
+            format!("{lines} of who this is, and ({reason}) ")
+        }
+    };
     let budget = &assembled.budget;
     let first = match assembled.reason {
         Some(reason) if assembled.block.is_empty() => format!("nothing is injected: {reason}"),
         _ => format!(
-            "{} ({excerpts} cut) in {} of {} tokens, {} left out",
-            count(assembled.items.len() as u64, "turn"),
+            "{profile}{} ({excerpts} cut) in {} of {} tokens, {} left out",
+            count(turns.len() as u64, "turn"),
             assembled.tokens,
             budget.effective_tokens,
             assembled.left_out

@@ -7,7 +7,7 @@ use memfleet_columns::{
     to_token,
 };
 use memfleet_domain::Scope;
-use memfleet_domain::derivation::{Change, Conflict, Derivation, Status};
+use memfleet_domain::derivation::{Change, Conflict, Derivation, Kind, Status};
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::time::AsOf;
 use memfleet_ports::knowledge::{ChangeFilter, Chronicle, Question, Recorded};
@@ -196,6 +196,42 @@ fn push_instants(query: &mut QueryBuilder<Postgres>, as_of: AsOf) {
             .push(", true)");
     }
 }
+
+/// Facts of a subject that have a worth, by it.
+pub async fn worthiest(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    subject: &str,
+    as_of: AsOf,
+    limit: u32,
+) -> Outcome<Vec<Derivation>> {
+    let Some(space) = scope::find_alive(connection, scope).await? else {
+        return Ok(Vec::new());
+    };
+    let mut query = select(scope, space.id);
+    query
+        .push(" AND d.kind = ")
+        .push_bind(from_kind(Kind::Fact) as i16);
+    query.push(" AND d.subject = ").push_bind(term_key(subject));
+    push_instants(&mut query, as_of);
+    query.push(HELD);
+    // The worth of a row is dear: it is told once, and those without one come last.
+    query
+        .push(" ORDER BY ")
+        .push(WORTH)
+        .push(" DESC NULLS LAST, coalesce(d.valid_from, d.known_from), d.id LIMIT ")
+        .push_bind(i64::from(limit));
+    let rows = query.build().fetch_all(connection).await?;
+    let mut facts: Vec<Derivation> = rows.iter().map(derivation).collect::<Outcome<_>>()?;
+    facts.retain(|fact| fact.worth().is_some());
+    Ok(facts)
+}
+
+/// `Derivation::worth` of a row. Operators of JSON would fail on every row of which a string has an
+/// escaped zero. Keys are found in the text instead: within a string their quotes are escaped.
+const WORTH: &str = r#"CASE WHEN strpos(d.document, '"origin":"corrected"') > 0 THEN 1.0
+     WHEN strpos(d.document, '"clause":{') = 0
+     THEN substring(d.document from '"keep":([-+.0-9eE]+)')::float8 END"#;
 
 /// Every version of a derivation.
 pub async fn versions(

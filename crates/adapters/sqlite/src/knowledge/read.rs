@@ -5,7 +5,7 @@ use memfleet_columns::{
     to_json, to_status, to_token,
 };
 use memfleet_domain::Scope;
-use memfleet_domain::derivation::{Change, Conflict, Derivation, Status};
+use memfleet_domain::derivation::{Change, Conflict, Derivation, Kind, Status};
 use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_domain::time::AsOf;
 use memfleet_ports::knowledge::{ChangeFilter, Chronicle, Question, Recorded};
@@ -188,6 +188,43 @@ fn push_instants(query: &mut QueryBuilder<Sqlite>, as_of: AsOf) {
             .push(", true)");
     }
 }
+
+/// Facts of a subject that have a worth, by it.
+pub async fn worthiest(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    subject: &str,
+    as_of: AsOf,
+    limit: u32,
+) -> Outcome<Vec<Derivation>> {
+    let Some(space) = scope::find_alive(connection, scope).await? else {
+        return Ok(Vec::new());
+    };
+    let mut query = QueryBuilder::new(COLUMNS);
+    query.push_bind(space.id);
+    let kind = from_kind(Kind::Fact);
+    query.push(" AND d.kind = ").push_bind(kind);
+    query
+        .push(" AND d.subject = ")
+        .push_bind(subject.to_owned());
+    push_instants(&mut query, as_of);
+    query.push(HELD);
+    // The worth of a row is dear: it is told once, and those without one come last.
+    query
+        .push(" ORDER BY ")
+        .push(WORTH)
+        .push(" DESC NULLS LAST, coalesce(d.valid_from, d.known_from), d.id LIMIT ")
+        .push_bind(i64::from(limit));
+    let rows = query.build().fetch_all(connection).await?;
+    let mut facts: Vec<Derivation> = rows.iter().map(derivation).collect::<Outcome<_>>()?;
+    facts.retain(|fact| fact.worth().is_some());
+    Ok(facts)
+}
+
+/// `Derivation::worth` of a row.
+const WORTH: &str = "CASE WHEN json_extract(d.document, '$.origin') = 'corrected' THEN 1.0 \
+     WHEN json_extract(d.document, '$.body.fact.clause') IS NULL \
+     THEN json_extract(d.document, '$.body.fact.statement.keep') END";
 
 /// Every version of a derivation.
 pub async fn versions(

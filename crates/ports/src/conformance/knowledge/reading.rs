@@ -1,6 +1,6 @@
 //! Finding derivations.
 
-use memfleet_domain::derivation::{Kind, Status};
+use memfleet_domain::derivation::{Body, Kind, Origin, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::{AsOf, TimeRange};
 
@@ -188,6 +188,52 @@ pub async fn a_chronicle_is_of_what_is_asked_for<S: Ledger + Knowledge>(store_: 
         let page = page.expect("an answer");
         assert_eq!(page.items, expected, "{chronicle:?}");
     }
+}
+
+/// Facts of callers, then statements by what their reader says; equal ones by time, then by id.
+pub async fn the_worthiest_facts_come_first_and_rules_have_none<S: Ledger + Knowledge>(store_: &S) {
+    let text = "I paint. I swim. I sing. I read \"keep\":1 \u{0}. I ski. I live in Rome.";
+    let turn = turn("1", text);
+    store(store_, &[&turn]).await;
+    let worth = |words: &str, keep: f32, second: i64| {
+        let mut fact = statement(&turn, words, instant(second));
+        if let Body::Fact(draft) = &mut fact.body
+            && let Some(labels) = &mut draft.statement
+        {
+            labels.keep = keep;
+        }
+        fact
+    };
+    let zero = worth("I read \"keep\":1 \u{0}.", 1e-7, 10);
+    let early = worth("I paint.", 0.6, 10);
+    let late = worth("I swim.", 0.6, 20);
+    let best = worth("I sing.", 0.9, 30);
+    let later = worth("I ski.", 0.95, 90);
+    let by_rules = fact(&turn, "Ada", "Rome", instant(5));
+    let mut of_caller = fact(&turn, "Ada", "Oslo", instant(40));
+    of_caller.origin = Origin::Corrected;
+    let of_other = fact(&turn, "Ben", "Oslo", instant(40));
+    let all = [
+        &late, &best, &zero, &early, &by_rules, &of_caller, &later, &of_other,
+    ];
+    make(store_, deriving(&all)).await;
+    let at = |second| AsOf {
+        happened_by: Some(instant(second)),
+        known_at: None,
+    };
+    let found = async |subject: &str, as_of: AsOf, limit: u32| {
+        let found = store_.worthiest(&home(), subject, as_of, limit).await;
+        found.expect("an answer")
+    };
+    let expected = [&of_caller, &best, &early, &late, &zero].map(Clone::clone);
+    assert_eq!(found("ada", at(50), 9).await, expected);
+    assert_eq!(found("ada", at(50), 2).await, expected[..2]);
+    assert_eq!(found("ada", at(25), 9).await, expected[2..]);
+    assert_eq!(found("ada", AsOf::default(), 2).await, [of_caller, later]);
+    assert_eq!(found("ben", at(50), 9).await, []);
+    let elsewhere = scope("acme", "ben");
+    let none = store_.worthiest(&elsewhere, "ada", at(50), 9).await;
+    assert_eq!(none.expect("an answer"), []);
 }
 
 /// Whichever of the two facts it is, and with which status.

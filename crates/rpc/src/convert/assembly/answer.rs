@@ -2,7 +2,9 @@
 
 use memfleet_domain::assembly::{Granularity, Strategy};
 use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId};
-use memfleet_ports::assembly::{Assembled, AssembledItem, BudgetUse, Dropped, Edit, Source};
+use memfleet_ports::assembly::{
+    Assembled, AssembledItem, BudgetUse, Dropped, Edit, ProfileUse, Source,
+};
 
 use super::super::derivation::range;
 use super::super::time::time;
@@ -185,6 +187,28 @@ impl Checked for proto::BudgetUse {
     }
 }
 
+impl From<ProfileUse> for proto::ProfileUse {
+    fn from(profile: ProfileUse) -> Self {
+        Self {
+            speaker: profile.speaker,
+            tokens: profile.tokens,
+            nonce: profile.nonce,
+        }
+    }
+}
+
+impl Checked for proto::ProfileUse {
+    type Value = ProfileUse;
+
+    fn check(self, _: &mut Fields) -> Option<ProfileUse> {
+        Some(ProfileUse {
+            speaker: self.speaker,
+            tokens: self.tokens,
+            nonce: self.nonce,
+        })
+    }
+}
+
 impl From<Assembled> for proto::AssembleResponse {
     fn from(assembled: Assembled) -> Self {
         let timing = |(stage, took)| proto::StageTiming {
@@ -222,6 +246,7 @@ impl From<Assembled> for proto::AssembleResponse {
             exchange: assembled.exchange.map(Into::into).unwrap_or_default(),
             understood: assembled.understood.unwrap_or_default(),
             nonce: assembled.nonce,
+            profile: assembled.profile.map(Into::into),
         }
     }
 }
@@ -252,6 +277,8 @@ impl Checked for proto::AssembleResponse {
             SessionId::new,
         );
         let exchange = fields.optional_name("exchange", self.exchange, ExchangeName::new);
+        let is_present = self.profile.is_some();
+        let profile = fields.message_or_default("profile", self.profile);
         let patched = self.patched_request;
         Some(Assembled {
             block: self.block,
@@ -277,6 +304,7 @@ impl Checked for proto::AssembleResponse {
             exchange: exchange?,
             understood: (!self.understood.is_empty()).then_some(self.understood),
             nonce: self.nonce,
+            profile: profile.map(|profile| is_present.then_some(profile))?,
         })
     }
 }

@@ -516,6 +516,7 @@ fn every_wrong_value_of_a_policy_is_named() {
         }),
         budget: Some(proto::BudgetPolicy {
             percent_of_window: Some(101.0),
+            profile_tokens: Some(10_001),
             ..Default::default()
         }),
         ..Default::default()
@@ -530,7 +531,8 @@ fn every_wrong_value_of_a_policy_is_named() {
         [
             "policy.gating.mode",
             "policy.gating.relevance",
-            "policy.budget.percent_of_window"
+            "policy.budget.percent_of_window",
+            "policy.budget.profile_tokens"
         ]
     );
 }

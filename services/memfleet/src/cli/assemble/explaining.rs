@@ -1,6 +1,6 @@
 //! Why a block is what it is, as a person would read it: what became of it, gates, items, drops, budget, time.
 
-use memfleet_domain::assembly::GateBound;
+use memfleet_domain::assembly::{GateBound, Granularity};
 use memfleet_domain::ids::TurnId;
 use memfleet_ports::assembly::{Assembled, AssembledItem, GateEntry};
 
@@ -148,9 +148,13 @@ fn items(assembled: &Assembled, texts: &Texts) -> String {
             format!("{:.3}", item.score),
             tokens(item),
             printable(&format!(
-                "{space} / {} ({})",
+                "{space} / {} ({}{})",
                 item.session,
-                trust(item.trust)
+                trust(item.trust),
+                match item.granularity {
+                    Granularity::Profile => ", who this is",
+                    _ => "",
+                }
             )),
             item.id.clone(),
             beginning(texts, item.turn()),

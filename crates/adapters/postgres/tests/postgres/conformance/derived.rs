@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::DerivationId;
-use memfleet_domain::time::Timestamp;
+use memfleet_domain::time::{AsOf, Timestamp};
 use memfleet_ports::knowledge::{
     Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded,
     RestoredHistory, Stage, Work,
@@ -84,6 +84,16 @@ impl<Q: Undelivered> Knowledge for Whole<Q> {
     ) -> Result<Page<Derivation>> {
         let store = &self.store;
         store.chronicle(scope, chronicle, limit, after).await
+    }
+
+    async fn worthiest(
+        &self,
+        scope: &Scope,
+        subject: &str,
+        as_of: AsOf,
+        limit: u32,
+    ) -> Result<Vec<Derivation>> {
+        self.store.worthiest(scope, subject, as_of, limit).await
     }
 
     async fn versions(&self, scope: &Scope, id: DerivationId) -> Result<Vec<Derivation>> {
