@@ -21,6 +21,7 @@ pub mod scope;
 pub mod space;
 pub mod statement;
 pub mod time;
+pub mod topic;
 pub mod turn;
 mod words;
 

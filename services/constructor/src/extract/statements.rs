@@ -14,10 +14,6 @@ use memfleet_ports::turn_reader::{ReaderAnswers, TurnInContext, TurnReader, Turn
 
 use super::{ExtractedFacts, Extractor, REFINED, Utterances};
 
-/// Least probability that a statement is worth remembering for months, chosen by a reading of lines
-/// from real chats (docs/benchmarks.md, "Understanding").
-const LEAST_KEEP: f32 = 0.6;
-
 /// Characters of the longest statement that is a fact; in longer ones no end was found.
 const MAX_STATEMENT_CHARS: usize = 400;
 
@@ -34,7 +30,8 @@ const FACT_KINDS: [StatementKind; 6] = [
     StatementKind::Instruction,
 ];
 
-/// The reader of turns as an extractor.
+/// The reader of turns as an extractor. It gives statements of any worth: the topics in force decide
+/// which are made (`crate::topics`).
 pub struct StatementExtractor {
     /// The reader.
     pub reader: Arc<dyn TurnReader>,
@@ -111,7 +108,7 @@ fn is_fact(statement: &Statement) -> bool {
         statement.owner,
         StatementOwner::Speaker | StatementOwner::Group
     );
-    is_sound && is_speakers && statement.keep >= LEAST_KEEP && FACT_KINDS.contains(&statement.kind)
+    is_sound && is_speakers && FACT_KINDS.contains(&statement.kind)
 }
 
 /// Fact of a statement: its words, from when they were said on.
@@ -149,5 +146,6 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
         },
         related: Vec::new(),
         confidence: statement.keep,
+        topics: Vec::new(),
     })
 }

@@ -35,7 +35,8 @@ struct ShowArgs {
     whose: Whose,
 }
 
-/// Set what a policy says, all of it; what it does not say is as in the one below it
+/// Set what a policy says, all of it; what it does not say is as in the one below it. Topics hold for
+/// what is derived from then on: `memfleet rebuild` applies them to what was derived before
 #[derive(Debug, Args)]
 struct SetArgs {
     #[command(flatten)]
@@ -170,7 +171,7 @@ fn human(policy: &PolicyInForce, palette: Palette) -> String {
     let rows = parts(policy).into_iter().map(|part| {
         let from: Vec<_> = part.from.iter().map(|from| named(from)).collect();
         let value = printable(&part.value.to_string());
-        [part.field, value, from.join(" and ")]
+        [printable(&part.field), value, from.join(" and ")]
     });
     table(palette, columns, rows)
 }
@@ -182,7 +183,8 @@ struct Part {
     from: Vec<&'static str>,
 }
 
-/// Every value that is in force, and whose it is. Redactions add up, so they may have several owners.
+/// Every value that is in force, and whose it is. Redactions and topics add up, so they may have
+/// several owners.
 fn parts(policy: &PolicyInForce) -> Vec<Part> {
     let owners = [
         ("node", exact(&policy.of_node)),
@@ -213,6 +215,25 @@ fn parts(policy: &PolicyInForce) -> Vec<Part> {
             });
         }
     }
+    parts.extend(policy.in_force.topics.iter().flatten().map(|topic| {
+        let owners = [
+            ("space", &policy.of_space),
+            ("tenant", &policy.of_tenant),
+            ("node", &policy.of_node),
+        ];
+        let is_owner =
+            |(_, owner): &&(&str, &Policy)| owner.topics.iter().flatten().any(|it| it == topic);
+        let owner = owners.iter().find(is_owner);
+        Part {
+            field: format!("topics.{}", topic.name),
+            value: json!({
+                "action": topic.action,
+                "description": topic.description,
+                "examples": topic.examples.len(),
+            }),
+            from: owner.map(|(owner, _)| *owner).into_iter().collect(),
+        }
+    }));
     parts
 }
 
