@@ -104,7 +104,8 @@ macro_rules! sections {
 
         impl Policy {
             /// This policy, and for what it does not say the one below. Redactions of both count: who calls cannot lift what the owner
-            /// of the memory set. Topics of both count, too; of two with one name that of this policy.
+            /// of the memory set. Topics of both count, too; of two with one name the one of this
+            /// policy.
             #[must_use]
             pub fn over(self, below: Self) -> Self {
                 let (mut above, mut below) = (self.renamed(), below.renamed());

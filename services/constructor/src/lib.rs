@@ -1,8 +1,8 @@
 //! The constructor: takes accepted batches from the queue, cuts turns into passages, analyzes and embeds them, and commits
 //! turn, terms and vectors in one transaction. From that commit on a turn is searchable.
 //!
-//! Then, while nobody waits, facts and episodes are derived from it: `derive` is the work, `extract` who finds facts in turns,
-//! `topics` the filter of facts by the topics of policies.
+//! Then, while nobody waits, facts and episodes are derived from it: `derive` is the work,
+//! `extract` who finds facts in turns, `topics` the filter of facts by the topics of policies.
 //!
 //! `worker` owns the loop and what happens when something fails, `early` which edits wait for their
 //! originals, `task` the spans of the work; `indexing` makes of turns what the ledger stores:

@@ -69,8 +69,8 @@ impl Rebuilder {
         Ok(())
     }
 
-    /// New facts, and the changes of known ones: those that an earlier rebuild withdrew and that hold
-    /// again, and those that follow the topics of now.
+    /// New facts, and the changes of known ones: those that an earlier rebuild withdrew and that
+    /// hold again, and those that follow the topics of now.
     async fn staging(
         &self,
         scope: &Scope,

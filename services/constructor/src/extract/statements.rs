@@ -30,8 +30,8 @@ const FACT_KINDS: [StatementKind; 6] = [
     StatementKind::Instruction,
 ];
 
-/// The reader of turns as an extractor. It gives statements of any worth: the topics in force decide
-/// which are made (`crate::topics`).
+/// The reader of turns as an extractor. It gives statements of any worth: the topics in force
+/// decide which are made (`crate::topics`).
 pub struct StatementExtractor {
     /// The reader.
     pub reader: Arc<dyn TurnReader>,

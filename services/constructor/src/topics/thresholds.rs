@@ -10,10 +10,10 @@ struct TopicThresholds {
     tag: f32,
 }
 
-/// Chosen by `memfleet bench topics` on the training sets, twelve topics of 40 statements inside
-/// and 60 outside, 20 of these near (docs/topics.md). To leave out: at least 95 % of what belongs to
-/// a topic is found. To keep and to tag: about 87 % of what is found belongs to it. The thresholds of
-/// the English model are chosen on English alone.
+/// Thresholds, chosen by `memfleet bench topics` on the training sets: twelve topics of 40
+/// statements inside and 60 outside, 20 of these near (docs/topics.md). To leave out: at least 95 %
+/// of what belongs to a topic is found. To keep and to tag: about 87 % of what is found belongs to
+/// it. The thresholds of the English model are chosen on English alone.
 const THRESHOLDS: [TopicThresholds; 2] = [
     TopicThresholds {
         model: "multilingual-e5-small",
@@ -29,7 +29,7 @@ const THRESHOLDS: [TopicThresholds; 2] = [
     },
 ];
 
-/// Of models that were not measured.
+/// Thresholds of models that were not measured.
 const OTHERS: TopicThresholds = TopicThresholds {
     model: "",
     leave_out: 0.08,

@@ -35,8 +35,7 @@ struct ShowArgs {
     whose: Whose,
 }
 
-/// Set what a policy says, all of it; what it does not say is as in the one below it. Topics hold for
-/// what is derived from then on: `memfleet rebuild` applies them to what was derived before
+/// Set what a policy says, all of it; what it does not say is as in the one below it
 #[derive(Debug, Args)]
 struct SetArgs {
     #[command(flatten)]
@@ -239,6 +238,7 @@ fn parts(policy: &PolicyInForce) -> Vec<Part> {
 
 #[cfg(test)]
 mod tests {
+    use memfleet_domain::topic::{Topic, TopicAction};
 
     use super::*;
 
@@ -264,6 +264,17 @@ mod tests {
         ) = (Some(2), Some(3));
         policy.of_space.format.redactions = Some(vec!["a".to_owned()]);
         policy.of_tenant.format.redactions = Some(vec!["b".to_owned()]);
+        let topic = |name: &str, action| Topic {
+            name: name.to_owned(),
+            action,
+            description: "Illnesses.".to_owned(),
+            examples: vec!["I have asthma.".to_owned()],
+        };
+        policy.of_tenant.topics = Some(vec![
+            topic("health", TopicAction::LeaveOut),
+            topic("ills", TopicAction::Keep),
+        ]);
+        policy.of_space.topics = Some(vec![topic("health", TopicAction::Tag)]);
         let said = policy.of_space.clone().over(policy.of_tenant.clone());
         policy.in_force = said.over(policy.of_node.clone()).settled().into();
         let parts = parts(&policy);
@@ -276,6 +287,10 @@ mod tests {
         assert_eq!(of("audit.retention_days"), (json!(3), ["node"].as_slice()));
         let both = (json!(["b", "a"]), ["tenant", "space"].as_slice());
         assert_eq!(of("format.redactions"), both);
+        let told =
+            |action: &str| json!({"action": action, "description": "Illnesses.", "examples": 1});
+        assert_eq!(of("topics.health"), (told("tag"), ["space"].as_slice()));
+        assert_eq!(of("topics.ills"), (told("keep"), ["tenant"].as_slice()));
         let (relevance, from) = of("gating.relevance");
         assert_eq!(
             (&*relevance.to_string(), from),
