@@ -310,6 +310,7 @@ impl Reading<'_> {
             valid,
             related: subject.turn.into_iter().collect(),
             confidence: stated.confidence,
+            topics: Vec::new(),
         });
     }
 }

@@ -126,6 +126,9 @@ pub struct Draft {
     pub related: Vec<TurnId>,
     /// How sure the extractor is, 0 to 1.
     pub confidence: f32,
+    /// Names of the topics that tag it. Absent in facts of earlier versions: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub topics: Vec<String>,
 }
 
 impl Draft {
@@ -162,6 +165,8 @@ mod tests {
         let fact: Draft = serde_json::from_str(EARLIER).unwrap();
         assert!(fact.is_negated() && !fact.is_statement());
         assert_eq!((fact.predicate(), fact.statement), ("live in", None));
+        assert_eq!(fact.topics, [""; 0]);
+        assert!(!serde_json::to_string(&fact).unwrap().contains("topics"));
     }
 
     #[test]

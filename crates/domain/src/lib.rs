@@ -22,6 +22,7 @@ pub mod space;
 pub mod statement;
 pub mod tense;
 pub mod time;
+pub mod topic;
 pub mod turn;
 mod words;
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::assembly::{
     AuditMode, FailurePolicy, GateMode, OrderPolicy, Strategy, TrustMode, UntrustedPolicy,
 };
+use crate::topic::{self, Topic, topics_over};
 
 /// A value that a policy must not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,29 +80,41 @@ macro_rules! sections {
         #[serde(default, deny_unknown_fields)]
         pub struct Policy {
             $($(#[$doc])* pub $section: $partial,)*
+            /// Topics that facts are kept, left out or tagged by. Absent, as in documents of
+            /// earlier versions: none of its own.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub topics: Option<Vec<Topic>>,
         }
 
         /// How memory enters prompts, all of it.
         #[derive(Debug, Clone, PartialEq, Default)]
         pub struct Settings {
             $($(#[$doc])* pub $section: $whole,)*
+            /// Topics that facts are kept, left out or tagged by. Default none.
+            pub topics: Vec<Topic>,
         }
 
         impl From<Settings> for Policy {
             /// A policy that says everything.
             fn from(settings: Settings) -> Self {
-                Self { $($section: settings.$section.into(),)* }
+                let topics = Some(settings.topics).filter(|topics| !topics.is_empty());
+                Self { $($section: settings.$section.into(),)* topics }
             }
         }
 
         impl Policy {
             /// This policy, and for what it does not say the one below. Redactions of both count: who calls cannot lift what the owner
-            /// of the memory set.
+            /// of the memory set. Topics of both count, too; of two with one name the one of this
+            /// policy.
             #[must_use]
             pub fn over(self, below: Self) -> Self {
                 let (mut above, mut below) = (self.renamed(), below.renamed());
                 let redactions = [below.format.redactions.take(), above.format.redactions.take()];
-                let mut policy = Self { $($section: above.$section.over(below.$section),)* };
+                let topics = match (above.topics.take(), below.topics.take()) {
+                    (Some(above), Some(below)) => Some(topics_over(above, below)),
+                    (above, below) => above.or(below),
+                };
+                let mut policy = Self { $($section: above.$section.over(below.$section),)* topics };
                 policy.format.redactions = redactions.into_iter().flatten().reduce(|mut all, more| {
                     all.extend(more);
                     all
@@ -112,7 +125,8 @@ macro_rules! sections {
             /// This policy, and for what it does not say what is shipped.
             pub fn settled(self) -> Settings {
                 let policy = self.renamed();
-                Settings { $($section: policy.$section.settled(),)* }
+                let topics = policy.topics.unwrap_or_default();
+                Settings { $($section: policy.$section.settled(),)* topics }
             }
 
             /// Everything that is wrong with it; empty when it can be used.
@@ -326,6 +340,7 @@ impl Policy {
             let description = format!("is longer than {} bytes", REDACTIONS.1);
             refuse(&format!("format.redactions[{at}]"), description);
         }
+        problems.extend(topic::problems(self.topics.as_deref().unwrap_or_default()));
     }
 }
 
@@ -407,6 +422,33 @@ mod tests {
         ];
         assert_eq!(fields, expected);
         assert_eq!(problems[1].description, "is 33; allowed is 0 to 32");
+    }
+
+    #[test]
+    fn topics_are_read_told_and_layered_by_name() {
+        let read = |json: &str| serde_json::from_str::<Policy>(json).unwrap();
+        let space = r#"{"topics": [{"name": "health", "action": "tag", "description": "Ills."}]}"#;
+        let tenant = space
+            .replace("tag", "leave_out")
+            .replace("Ills", "Ailments");
+        let settings = read(space).over(read(&tenant)).settled();
+        assert_eq!(settings.topics, read(space).topics.unwrap());
+        assert_eq!(Policy::from(settings.clone()).settled(), settings);
+        assert_eq!(
+            serde_json::to_string(&read(space))
+                .unwrap()
+                .matches("examples")
+                .count(),
+            0
+        );
+        // Documents of earlier versions have none.
+        let before = Policy::default().over(read(&tenant));
+        assert_eq!(before.topics, read(&tenant).topics);
+        assert_eq!(read("{}").topics, None);
+        let unknown = space.replace("tag", "drop");
+        assert!(serde_json::from_str::<Policy>(&unknown).is_err());
+        let blank = read(&space.replace("Ills.", ""));
+        assert_eq!(blank.problems()[0].field, "topics[0].description");
     }
 
     #[test]

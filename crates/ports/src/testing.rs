@@ -2,6 +2,7 @@
 //! list of callers; a queue where nothing waits; a reader of turns that goes by sentences.
 
 mod sentence_reader;
+mod subject_embedder;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -22,6 +23,7 @@ use crate::store;
 use crate::undelivered::{Matching, Undelivered, Unreadable};
 
 pub use sentence_reader::SentenceReader;
+pub use subject_embedder::SubjectEmbedder;
 
 /// Components of its vectors.
 const DIMENSIONS: usize = 16;

@@ -169,6 +169,7 @@ impl Facts<'_> {
             valid: said.valid()?,
             related: self.related(turn, &said.related, dropped),
             confidence: words::share(said.confidence)?,
+            topics: Vec::new(),
         };
         if !(self.checks.is_supported)(&draft, turn, self.turns) {
             return Err(Why::Unsupported);

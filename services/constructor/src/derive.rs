@@ -32,6 +32,7 @@ use memfleet_workers::{Agent, Indexer, Outcome};
 use tracing::instrument;
 
 use crate::extract::{ExtractedFacts, Extractor};
+use crate::topics::TopicFilter;
 
 /// Changes that are looked at together.
 const ROUND: u32 = 64;
@@ -49,6 +50,8 @@ pub struct Deriver {
     pub indexer: Indexer,
     /// Finds facts in turns.
     pub extractor: Arc<dyn Extractor>,
+    /// Leaves facts out, keeps or tags them, whoever found them.
+    pub topics: Arc<TopicFilter>,
     /// Tells who follows.
     pub events: Events,
     /// Recorded time.

@@ -1,7 +1,8 @@
 //! The constructor: takes accepted batches from the queue, cuts turns into passages, analyzes and embeds them, and commits
 //! turn, terms and vectors in one transaction. From that commit on a turn is searchable.
 //!
-//! Then, while nobody waits, facts and episodes are derived from it: `derive` is the work, `extract` who finds facts in turns.
+//! Then, while nobody waits, facts and episodes are derived from it: `derive` is the work,
+//! `extract` who finds facts in turns, `topics` the filter of facts by the topics of policies.
 //!
 //! `worker` owns the loop and what happens when something fails, `early` which edits wait for their
 //! originals, `task` the spans of the work; `indexing` makes of turns what the ledger stores:
@@ -23,6 +24,7 @@ mod passages;
 mod relay;
 mod switching;
 mod task;
+mod topics;
 mod worker;
 
 use std::sync::Arc;
@@ -43,6 +45,7 @@ pub use self::extract::{
 };
 pub use self::relay::Relay;
 pub use self::switching::{ModelSwitcher, SwitchSchedule};
+pub use self::topics::{TopicFilter, TopicMatcher, topic_threshold};
 
 /// What the constructor works with.
 #[derive(Clone)]

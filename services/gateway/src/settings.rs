@@ -249,9 +249,11 @@ impl TenantSettings {
         match document.key.kind {
             SettingKind::Policy => {
                 let space = document.key.space.clone();
-                let value = policy(body).inspect_err(|why| {
+                let mut value = policy(body).inspect_err(|why| {
                     self.unreadable.insert(space.clone(), why.clone());
                 })?;
+                // They are for what is derived: an assembly has no use for them.
+                value.topics = None;
                 self.policies.insert(space, Versioned { version, value });
             }
             SettingKind::Template => {

@@ -24,6 +24,7 @@ mod retrieval;
 mod scale;
 mod stopping;
 mod synthetic;
+mod topics;
 mod understanding;
 mod updates;
 
@@ -90,6 +91,8 @@ enum What {
     Understanding(understanding::UnderstandingArgs),
     /// Which prompts get memory, and whether they get what they need, by gates and thresholds
     Needs(needs::NeedsArgs),
+    /// How well embedding models tell which statements belong to a topic of a policy
+    Topics(topics::TopicsArgs),
     /// A running node or fleet under concurrent callers, alone or beside a second one
     Load(load::LoadArgs),
     /// What one tenant's calls take beside another that behaves badly, and whether that is within bounds (exit code 1 where it is not)
@@ -171,6 +174,10 @@ pub async fn run(
         }
         What::Needs(args) => {
             let report = needs::measure(&args, &models()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Topics(args) => {
+            let report = topics::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Load(args) => {

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use memfleet_consolidator::{LocalConsolidator, Options, Plotter, Rebinder, Relater, Replotter};
 use memfleet_constructor::{
     Deriver, Extractor, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Semanticizer,
-    StatementExtractor, Summariser,
+    StatementExtractor, Summariser, TopicFilter,
 };
 use memfleet_domain::derivation::{Conflict, Derivation, Kind};
 use memfleet_domain::ids::TurnId;
@@ -21,7 +21,7 @@ use memfleet_ports::events::Events;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::testing::{SentenceReader, WordEmbedder};
+use memfleet_ports::testing::{SentenceReader, SubjectEmbedder, WordEmbedder};
 use memfleet_prompts::Adviser;
 use memfleet_refresher::{LocalRefresher, Reviewer};
 use memfleet_retrieval::{ModelCalibrations, Weights};
@@ -92,6 +92,8 @@ impl Memory {
                 calibrations: ModelCalibrations::of_every_model(Weights::shipped()),
             },
         );
+        let subjects = Arc::new(SubjectEmbedder::default());
+        let topics = TopicFilter::new(store.clone(), subjects, Vec::new());
         Self {
             deriver: Deriver {
                 ledger: store.clone(),
@@ -99,6 +101,7 @@ impl Memory {
                 knowledge: store.clone(),
                 indexer: indexer.clone(),
                 extractor,
+                topics: Arc::new(topics),
                 events: events.clone(),
                 clock: clock.clone(),
             },

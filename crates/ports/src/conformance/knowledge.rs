@@ -147,6 +147,7 @@ pub fn fact(turn: &AcceptedTurn, subject: &str, value: &str, from: Timestamp) ->
         valid: TimeRange::default(),
         related: Vec::new(),
         confidence: 0.75,
+        topics: vec!["residence".to_owned()],
         claim,
     };
     let change = derived(turn.id);

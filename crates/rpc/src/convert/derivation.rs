@@ -178,6 +178,7 @@ impl From<Derivation> for proto::DerivedMemory {
                 known: Some(range(known)),
                 withdrawn,
                 confidence: draft.confidence,
+                topics: draft.topics,
                 extractor: match origin {
                     Origin::Extracted(extractor) => extractor,
                     Origin::Corrected => String::new(),
@@ -280,6 +281,7 @@ impl Checked for proto::Fact {
             valid,
             related: turns[1..].to_vec(),
             confidence: self.confidence,
+            topics: self.topics,
         };
         Some(Derivation {
             id: id?,

@@ -5,6 +5,7 @@ use memfleet_domain::policy::{
     AuditPolicy, BudgetPolicy, CapturePolicy, ExclusionPolicy, FailureSectionPolicy, FormatPolicy,
     GatingPolicy, PlacingPolicy, Policy, SelectionPolicy, ToolsPolicy,
 };
+use memfleet_domain::topic::Topic;
 
 use super::words::number;
 use super::{Checked, Fields};
@@ -51,6 +52,7 @@ macro_rules! sections {
             fn from(policy: Policy) -> Self {
                 Self {
                     $($section: (policy.$section != $type::default()).then(|| policy.$section.into()),)*
+                    topics: policy.topics.into_iter().flatten().map(Into::into).collect(),
                 }
             }
         }
@@ -60,7 +62,10 @@ macro_rules! sections {
 
             fn check(self, fields: &mut Fields) -> Option<Policy> {
                 $(let $section = fields.message_or_default(stringify!($section), self.$section);)*
-                let policy = Policy { $($section: $section?,)* };
+                // The domain says how many there may be.
+                let topics = fields.messages("topics", self.topics, usize::MAX)?;
+                let topics = Some(topics).filter(|topics| !topics.is_empty());
+                let policy = Policy { $($section: $section?,)* topics };
                 for problem in policy.problems() {
                     fields.refuse::<()>(&problem.field, problem.description);
                 }
@@ -89,6 +94,30 @@ sections! {
     tools: ToolsPolicy { rounds result_tokens deadline_ms; ; }
     audit: AuditPolicy { retention_days; mode: AuditMode; }
     capture: CapturePolicy { echoes; ; }
+}
+
+impl From<Topic> for proto::Topic {
+    fn from(topic: Topic) -> Self {
+        Self {
+            name: topic.name,
+            action: proto::TopicAction::from(topic.action).into(),
+            description: topic.description,
+            examples: topic.examples,
+        }
+    }
+}
+
+impl Checked for proto::Topic {
+    type Value = Topic;
+
+    fn check(self, fields: &mut Fields) -> Option<Topic> {
+        Some(Topic {
+            action: fields.word("action", self.action)?,
+            name: self.name,
+            description: self.description,
+            examples: self.examples,
+        })
+    }
 }
 
 fn numbers(strategies: Option<Vec<Strategy>>) -> Vec<i32> {

@@ -11,6 +11,7 @@ use memfleet_domain::fact::{Pattern, Stance};
 use memfleet_domain::narrative::Momentum;
 use memfleet_domain::quality::SearchQuality;
 use memfleet_domain::statement::{StatementKind, StatementOwner};
+use memfleet_domain::topic::TopicAction;
 use memfleet_ports::assembly::EditOperation;
 use memfleet_ports::memory::{AnswerMode, HitGranularity, Outcome};
 use memfleet_ports::settings::SettingKind;
@@ -79,6 +80,7 @@ words! { proto:
     FailurePolicy = FailurePolicy { Open, Closed }
     Granularity = Granularity { Verbatim, Episode, Summary, Fact, Triplet, Profile }
     AuditMode = AuditMode { Full, Redacted, Off }
+    TopicAction = TopicAction { Keep, LeaveOut, Tag }
     SearchQuality = SearchQuality { Fast, Balanced, Thorough }
     HitGranularity = RecallGranularity { Turn, Statement }
     SettingKind = DocumentKind { Policy, Template, ModelProfile, Exemplars }

@@ -11,6 +11,7 @@ use memfleet_domain::ids::{DerivationId, ExchangeName, InjectionId, SessionId, S
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::Policy;
 use memfleet_domain::time::TimeRange;
+use memfleet_domain::topic::{Topic, TopicAction};
 use memfleet_ports::assembly::{
     AssembleRequest, Assembled, AssembledItem, BudgetUse, Candidate, Content, Dropped, Edit,
     EditOperation, GateEntry, GateRequest, Gated, Message, Part, PartKind, ProfileUse, Prompt,
@@ -85,6 +86,7 @@ pub(super) fn policy() -> impl Strategy<Value = Policy> {
     let lists = (
         option::of(select(Placing::ALL).prop_map(|strategy| vec![strategy])),
         option::of(vec("[a-z]{1,5}", 1..3)),
+        option::of(topic().prop_map(|topic| vec![topic])),
     );
     (words, numbers, lists).prop_map(|(words, numbers, lists)| {
         let mut policy = Policy::default();
@@ -99,8 +101,25 @@ pub(super) fn policy() -> impl Strategy<Value = Policy> {
         policy.tools.rounds = numbers.2;
         (policy.gating.rules, policy.capture.echoes) = (numbers.3, numbers.3);
         policy.exclusion.in_prompt = numbers.3;
-        (policy.placing.strategies, policy.format.redactions) = lists;
+        (policy.placing.strategies, policy.format.redactions) = (lists.0, lists.1);
+        policy.topics = lists.2;
         policy
+    })
+}
+
+fn topic() -> impl Strategy<Value = Topic> {
+    let examples = vec("[a-z]{1,5}", 0..3);
+    let parts = (
+        select(TopicAction::ALL),
+        "[a-z]{1,5}",
+        "[a-z]{1,9}",
+        examples,
+    );
+    parts.prop_map(|(action, name, description, examples)| Topic {
+        name,
+        action,
+        description,
+        examples,
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memfleet_consolidator::{LocalConsolidator, Options, Plotter, Relater};
-use memfleet_constructor::{Deriver, Rules, Summariser};
+use memfleet_constructor::{Deriver, Rules, Summariser, TopicFilter};
 use memfleet_domain::ids::{ExchangeName, InjectionId};
 use memfleet_domain::time::FixedClock;
 use memfleet_domain::turn::AcceptedTurn;
@@ -46,12 +46,14 @@ impl Bench {
             embedder: Arc::new(WordEmbedder::default()),
         };
         let (events, clock) = (Events::default(), Arc::new(FixedClock(instant(10_000))));
+        let topics = TopicFilter::new(store.clone(), indexer.embedder.clone(), Vec::new());
         let deriver = Deriver {
             ledger: store.clone(),
             feed: store.clone(),
             knowledge: store.clone(),
             indexer: indexer.clone(),
             extractor: Arc::new(Rules),
+            topics: Arc::new(topics),
             events: events.clone(),
             clock: clock.clone(),
         };

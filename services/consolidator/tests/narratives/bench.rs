@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use memfleet_consolidator::{LocalConsolidator, Mode, Options, Plotter};
-use memfleet_constructor::{Deriver, Rules, Summariser};
+use memfleet_constructor::{Deriver, Rules, Summariser, TopicFilter};
 use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 use memfleet_domain::ids::{DerivationId, Speaker, TurnId};
@@ -86,12 +86,14 @@ impl Bench {
             embedder: Arc::new(embedder),
         };
         let (events, clock) = (Events::default(), Arc::new(FixedClock(instant(100))));
+        let topics = TopicFilter::new(store.clone(), indexer.embedder.clone(), Vec::new());
         let deriver = Deriver {
             ledger: store.clone(),
             feed: store.clone(),
             knowledge: store.clone(),
             indexer: indexer.clone(),
             extractor: Arc::new(Rules),
+            topics: Arc::new(topics),
             events: events.clone(),
             clock: clock.clone(),
         };

@@ -65,7 +65,8 @@ impl Deriver {
         Ok(self.knowledge.all_derivations(scope, &question).await?)
     }
 
-    /// What each turn states, in the light of what was said before it.
+    /// Facts that each turn states, in the light of what was said before it, and that the topics in
+    /// force let be.
     pub(super) async fn drafts(
         &self,
         scope: &Scope,
@@ -108,9 +109,10 @@ impl Deriver {
         };
         let traced = memfleet_background::compute(traced).await;
         let stopped = || Fault::internal("tracing facts stopped: see the log for the panic");
+        let drafts = self.topics.admitted(scope, traced.ok_or_else(stopped)?);
         Ok(ExtractedFacts {
             by,
-            drafts: traced.ok_or_else(stopped)?,
+            drafts: drafts.await?,
         })
     }
 }

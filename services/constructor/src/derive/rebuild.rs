@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_domain::derivation::{ChangeKind, Derivation, Kind, Origin};
+use memfleet_domain::derivation::{Body, ChangeKind, Derivation, Kind, Origin};
+use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_domain::time::TimeRange;
 use memfleet_domain::turn::Turn;
@@ -18,7 +19,8 @@ use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
 
 use super::{Deriver, ROUND, change, first_version, news, overlap};
-use crate::extract::{ExtractedFacts, family};
+use crate::extract::{ExtractedFacts, family, profile_subject};
+use crate::topics::FactVerdict;
 
 /// Facts that are withdrawn at the end, at most: a rebuild of a larger space with more of them leaves the rest to the next.
 const WITHDRAWN: u32 = 100_000;
@@ -69,7 +71,8 @@ impl Rebuilder {
         Ok(())
     }
 
-    /// New facts, and those that an earlier rebuild withdrew and that hold again.
+    /// New facts, and the changes of known ones: those that an earlier rebuild withdrew and that
+    /// hold again, and those that follow the topics of now.
     async fn staging(
         &self,
         scope: &Scope,
@@ -79,13 +82,14 @@ impl Rebuilder {
         let known = deriver.known(scope, Kind::Fact, turns).await?;
         let in_use: HashMap<DerivationId, &Derivation> =
             known.iter().map(|known| (known.id, known)).collect();
+        let verdicts = self.verdicts(scope, &known).await?;
         let standing: Vec<_> = turns
             .iter()
             .filter(|turn| turn.replaced.is_none())
             .collect();
         let ExtractedFacts { by, drafts } = deriver.drafts(scope, &standing).await?;
         let (mut new, mut confirmed) = (Vec::new(), Vec::new());
-        let mut revived = Vec::new();
+        let mut rewrites = self.by_topics(&known, &verdicts, turns);
         for (turn, drafts) in standing.iter().zip(drafts) {
             let is_of_turn = |fact: &&Derivation| fact.turns[0] == turn.accepted.id;
             let corrected = known.iter().filter(|it| it.origin == Origin::Corrected);
@@ -96,8 +100,13 @@ impl Rebuilder {
                     continue;
                 };
                 confirmed.push(stated.id);
-                if fact.is_withdrawn() && !self.is_refuted(fact, &known) {
-                    revived.push(self.revival(fact, stated.valid));
+                let verdict = verdicts.get(&stated.id).and_then(Option::as_ref);
+                if let Some(verdict) = verdict
+                    && fact.is_withdrawn()
+                    && !self.is_refuted(fact, &known)
+                {
+                    let judged = judged(fact, verdict, turn);
+                    rewrites.push(self.revival(fact, stated.valid, judged));
                 }
             }
         }
@@ -113,7 +122,70 @@ impl Rebuilder {
             }
         });
         let new = revisions.collect();
-        Ok((Staging { new, confirmed }, revived))
+        Ok((Staging { new, confirmed }, rewrites))
+    }
+
+    /// Verdict of the topics of now on each known fact that an extractor found; absent for one that
+    /// they leave out.
+    async fn verdicts(
+        &self,
+        scope: &Scope,
+        known: &[Derivation],
+    ) -> Result<HashMap<DerivationId, Option<FactVerdict>>, Fault> {
+        let extracted = known.iter().filter(|it| it.origin != Origin::Corrected);
+        let facts = extracted.filter_map(|it| Some((it.id, it.fact()?)));
+        let (ids, facts): (Vec<_>, Vec<_>) = facts.unzip();
+        let verdicts = self.0.topics.verdicts(scope, &facts).await?;
+        Ok(ids.into_iter().zip(verdicts).collect())
+    }
+
+    /// The changes by which facts follow the topics of now, whoever found them: those that are left
+    /// out are withdrawn, the others get the tags and the subject that they should have.
+    fn by_topics(
+        &self,
+        known: &[Derivation],
+        verdicts: &HashMap<DerivationId, Option<FactVerdict>>,
+        turns: &[Turn],
+    ) -> Vec<Rewrite> {
+        let standing = known.iter().filter(|fact| !fact.is_withdrawn());
+        let rewrites = standing.filter_map(|fact| {
+            let version = (fact.version + 1).to_be_bytes();
+            let parts = [fact.id.as_bytes().as_slice(), &version];
+            match verdicts.get(&fact.id)? {
+                None => {
+                    let id = ChangeId::of("left out", &parts);
+                    let reason = "the topics of now leave it out";
+                    self.0.withdrawal(id, &[fact], reason)
+                }
+                Some(verdict) => {
+                    let turn = turns.iter().find(|it| it.accepted.id == fact.turns[0])?;
+                    let judged = judged(fact, verdict, turn)?;
+                    let id = ChangeId::of("tagged", &parts);
+                    (judged != *fact.fact()?).then(|| {
+                        let tagged = with_draft(fact.next(id), judged);
+                        self.rewrite(tagged, "it follows the topics of now")
+                    })
+                }
+            }
+        });
+        rewrites.collect()
+    }
+
+    /// The change that makes this version what is known from now on.
+    fn rewrite(&self, mut derivation: Derivation, reason: &str) -> Rewrite {
+        let now = self.0.clock.now();
+        derivation.known = TimeRange {
+            start: Some(now),
+            end: None,
+        };
+        let change = change(derivation.change, ChangeKind::Rebuilt, now, reason);
+        Rewrite {
+            revisions: vec![Revision {
+                derivation,
+                passage: None,
+            }],
+            change,
+        }
     }
 
     /// True where an extractor that this one does not replace reads the words of a fact otherwise.
@@ -129,28 +201,16 @@ impl Rebuilder {
     }
 
     /// The change by which a withdrawn fact holds again.
-    fn revival(&self, fact: &Derivation, valid: TimeRange) -> Rewrite {
-        let now = self.0.clock.now();
+    fn revival(&self, fact: &Derivation, valid: TimeRange, judged: Option<Draft>) -> Rewrite {
         let version = (fact.version + 1).to_be_bytes();
         let id = ChangeId::of("revived", &[fact.id.as_bytes(), &version]);
-        let mut revived = fact.next(id);
-        revived.valid = valid;
-        revived.known = TimeRange {
-            start: Some(now),
-            end: None,
+        let next = fact.next(id);
+        let next = match judged {
+            Some(draft) => with_draft(next, draft),
+            None => next,
         };
-        Rewrite {
-            revisions: vec![Revision {
-                derivation: revived,
-                passage: None,
-            }],
-            change: change(
-                id,
-                ChangeKind::Rebuilt,
-                now,
-                "the extractor of now finds it",
-            ),
-        }
+        let revived = Derivation { valid, ..next };
+        self.rewrite(revived, "the extractor of now finds it")
     }
 
     /// Takes it into use.
@@ -180,6 +240,27 @@ impl Rebuilder {
         });
         Ok(Outcome::Done)
     }
+}
+
+/// The fact as a verdict makes it: with its tags, and in the profile of its speaker or in none.
+fn judged(fact: &Derivation, verdict: &FactVerdict, turn: &Turn) -> Option<Draft> {
+    let mut draft = fact.fact()?.clone();
+    draft.topics.clone_from(&verdict.tags);
+    if let Some(labels) = &draft.statement {
+        draft.claim.subject = match verdict.is_listed {
+            true => profile_subject(labels, turn.accepted.speaker.as_str()),
+            false => String::new(),
+        };
+    }
+    Some(draft)
+}
+
+/// The fact with this draft in place of its own.
+fn with_draft(mut derivation: Derivation, draft: Draft) -> Derivation {
+    if let Body::Fact(fact) = &mut derivation.body {
+        **fact = draft;
+    }
+    derivation
 }
 
 /// True where an extractor of one of these families found a fact. A model's facts are not found by

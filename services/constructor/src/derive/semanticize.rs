@@ -219,7 +219,7 @@ impl Semanticizer {
             };
             traced_to_turns(&shown, drafts)
         });
-        let mut drafts: Vec<_> = traced.collect();
+        let mut drafts = deriver.topics.admitted(scope, traced.collect()).await?;
         for (turn, drafts) in turns.iter().zip(&mut drafts) {
             let of_turn = |it: &&Derivation| it.turns[0] == turn.accepted.id;
             drafts.retain(|draft| !known.iter().filter(of_turn).any(|it| is_told(it, draft)));

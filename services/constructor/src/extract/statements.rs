@@ -14,12 +14,6 @@ use memfleet_ports::turn_reader::{ReaderAnswers, TurnInContext, TurnReader, Turn
 
 use super::{ExtractedFacts, Extractor, REFINED, Utterances};
 
-/// Least probability that a statement of its speaker is worth remembering for months by which it is
-/// a line of the speaker's profile, chosen by a reading of lines from real chats (docs/benchmarks.md,
-/// "Understanding"). Others are facts of no subject: later statements end them, and recall finds
-/// them, but no profile lists them.
-const LEAST_KEEP: f32 = 0.6;
-
 /// Characters of the longest statement that is a fact; in longer ones no end was found.
 const MAX_STATEMENT_CHARS: usize = 400;
 
@@ -37,7 +31,8 @@ const FACT_KINDS: [StatementKind; 7] = [
     StatementKind::Passing,
 ];
 
-/// The reader of turns as an extractor.
+/// The reader of turns as an extractor. It gives statements of any worth: later ones end them and recall finds
+/// them; which of them profiles list is decided by worth and topics (`crate::topics`).
 pub struct StatementExtractor {
     /// The reader.
     pub reader: Arc<dyn TurnReader>,
@@ -112,16 +107,16 @@ fn is_fact(statement: &Statement) -> bool {
     is_sound && FACT_KINDS.contains(&statement.kind)
 }
 
-/// Subject of a statement: its speaker, where it is worth a line of the profile. Statements about
-/// others have no named owner, so their lines could not be understood alone.
-fn subject(turn: &Turn, statement: &Statement) -> String {
+/// Subject of a statement that is worth a line of a profile: its speaker, where it is about the
+/// speaker or a group with the speaker. Statements about others have no named owner, so their lines
+/// could not be understood alone; what is passing is none.
+pub(crate) fn profile_subject(labels: &StatementLabels, speaker: &str) -> String {
     let is_speakers = matches!(
-        statement.owner,
+        labels.owner,
         StatementOwner::Speaker | StatementOwner::Group
     );
-    let is_line = statement.keep >= LEAST_KEEP && statement.kind != StatementKind::Passing;
-    match is_speakers && is_line {
-        true => key(turn.accepted.speaker.as_str()),
+    match is_speakers && labels.kind != StatementKind::Passing {
+        true => key(speaker),
         false => String::new(),
     }
 }
@@ -135,19 +130,21 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
     }
     let start = statement.bytes.start + said.len() - said.trim_start_matches(joins).len();
     let said_at = turn.accepted.effective_time();
+    let labels = StatementLabels {
+        kind: statement.kind,
+        kind_probability: statement.kind_probability,
+        owner: statement.owner,
+        owner_probability: statement.owner_probability,
+        negated: statement.negated,
+        keep: statement.keep,
+    };
+    let subject = profile_subject(&labels, turn.accepted.speaker.as_str());
     Some(Draft {
         text: words.to_owned(),
         clause: None,
-        statement: Some(StatementLabels {
-            kind: statement.kind,
-            kind_probability: statement.kind_probability,
-            owner: statement.owner,
-            owner_probability: statement.owner_probability,
-            negated: statement.negated,
-            keep: statement.keep,
-        }),
+        statement: Some(labels),
         claim: Claim {
-            subject: subject(turn, statement),
+            subject,
             attribute: String::new(),
             value: key(words),
         },
@@ -161,5 +158,6 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
         },
         related: Vec::new(),
         confidence: statement.keep,
+        topics: Vec::new(),
     })
 }

@@ -4,12 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use memfleet_constructor::{Deriver, ExtractedFacts, Extractor, Rebuilder, Summariser, Utterances};
+use memfleet_constructor::{
+    Deriver, ExtractedFacts, Extractor, Rebuilder, Refiner, Summariser, TopicFilter, Utterances,
+};
 use memfleet_domain::derivation::{Change, ChangeKind, Derivation, Kind};
 use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
-use memfleet_domain::ids::TurnId;
+use memfleet_domain::ids::{SpaceId, TurnId};
+use memfleet_domain::policy::Policy;
 use memfleet_domain::space::Locale;
 use memfleet_domain::time::{FixedClock, TimeRange};
+use memfleet_domain::topic::Topic;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant};
@@ -18,7 +22,9 @@ use memfleet_ports::knowledge::{
     Applied, Knowledge, Progress, Question, Revision, Rewrite, Stage, Work,
 };
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::testing::WordEmbedder;
+use memfleet_ports::policies::policy_key;
+use memfleet_ports::settings::{Revised, Settings};
+use memfleet_ports::testing::{SubjectEmbedder, WordEmbedder};
 use memfleet_sqlite::SqliteStore;
 use memfleet_workers::{Follower, Indexer};
 
@@ -28,6 +34,7 @@ pub const LITERAL: &str = "literal-1";
 pub struct Bench {
     pub store: Arc<SqliteStore>,
     pub embedder: Arc<WordEmbedder>,
+    pub subjects: Arc<SubjectEmbedder>,
     pub deriver: Deriver,
     follower: Follower,
     batches: AtomicU64,
@@ -41,6 +48,8 @@ impl Bench {
         let store = SqliteStore::open(path, memfleet_sqlite::Options::default()).await;
         let store = Arc::new(store.unwrap());
         let embedder = Arc::new(WordEmbedder::default());
+        let subjects = Arc::new(SubjectEmbedder::default());
+        let topics = TopicFilter::new(store.clone(), subjects.clone(), Vec::new());
         let (events, clock) = (Events::default(), Arc::new(FixedClock(instant(100))));
         let deriver = Deriver {
             ledger: store.clone(),
@@ -51,6 +60,7 @@ impl Bench {
                 embedder: embedder.clone(),
             },
             extractor: Arc::new(Literal("is")),
+            topics: Arc::new(topics),
             events: events.clone(),
             clock: clock.clone(),
         };
@@ -63,6 +73,7 @@ impl Bench {
         Self {
             store,
             embedder,
+            subjects,
             deriver,
             follower,
             batches: AtomicU64::new(1),
@@ -112,6 +123,42 @@ impl Bench {
             ..Question::default()
         };
         self.facts(&question).await
+    }
+
+    /// Sets the topics of the tenant or a space, and nothing else of its policy.
+    pub async fn set_topics(&self, space: Option<SpaceId>, topics: Vec<Topic>) {
+        let policy = Policy {
+            topics: Some(topics),
+            ..Policy::default()
+        };
+        let body = serde_json::to_string(&policy).unwrap();
+        self.set_policy(space, &body).await;
+    }
+
+    /// Sets the policy of the tenant or a space.
+    pub async fn set_policy(&self, space: Option<SpaceId>, body: &str) {
+        let revised = Revised {
+            body: Some(body.to_owned()),
+            by: "a test".to_owned(),
+            at: instant(1),
+            expected: None,
+        };
+        let key = policy_key(space);
+        let put = self.store.put(&home().tenant, &key, &revised).await;
+        put.unwrap();
+    }
+
+    /// Reads the turns once more behind the first extractor.
+    pub async fn refine(&self, extractor: Literal) {
+        let deriver = Deriver {
+            extractor: Arc::new(extractor),
+            ..self.deriver.clone()
+        };
+        let follower = Follower {
+            stage: Stage::Refine,
+            ..self.follower.clone()
+        };
+        follower.sweep(&Refiner(Arc::new(deriver))).await;
     }
 
     /// Rebuilds with an extractor that reads another verb, in rounds of its own.
@@ -180,7 +227,7 @@ impl Bench {
 /// Reads "X is Y" (or with another verb) as it stands; "she" and "he" are the first word said before, "they" is a name that is said by
 /// none.
 #[derive(Clone, Copy)]
-struct Literal(&'static str);
+pub struct Literal(pub &'static str);
 
 #[async_trait]
 impl Extractor for Literal {
@@ -251,5 +298,6 @@ fn draft(subject: &str, verb: &str, value: &str, related: Vec<TurnId>) -> Draft 
         valid: TimeRange::default(),
         related,
         confidence: 1.0,
+        topics: Vec::new(),
     }
 }

@@ -4,6 +4,7 @@
 mod bench;
 mod episodes;
 mod statements;
+mod topics;
 
 use memfleet_domain::derivation::Origin;
 use memfleet_domain::turn::{AcceptedTurn, Echo};

@@ -116,12 +116,14 @@ impl Gateway {
 
 /// Refuses what a call has no say in.
 fn said_by_owners(call: &Policy) -> Result<(), Fault> {
-    if call.audit == AuditPolicy::default() {
-        return Ok(());
-    }
+    let field = match call {
+        _ if call.audit != AuditPolicy::default() => "policy.audit",
+        _ if call.topics.is_some() => "policy.topics",
+        _ => return Ok(()),
+    };
     let problem =
-        "is not for a call to say: set it for the tenant or the space with Policies.PutDocument";
-    Err(Fault::invalid("policy.audit", problem))
+        "is not for a call to say: set it for the tenant or the space with Policies.PutPolicy";
+    Err(Fault::invalid(field, problem))
 }
 
 /// What is written down of the words of two spaces together: something if either wants that, the words if both do.

@@ -9,6 +9,7 @@ use memfleet_domain::assembly::{AuditMode, FailurePolicy, GateMode, Reason, Stra
 use memfleet_domain::ids::{SettingName, SpaceId};
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::{Policy, Settings};
+use memfleet_domain::topic::{Topic, TopicAction};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_gateway::Gateway;
 use memfleet_gateway::settings::SettingsCache;
@@ -98,6 +99,62 @@ async fn a_policy_is_refused_with_every_problem_at_its_field() {
     let policy = node.gateway.policy(acme, None).await.unwrap();
     assert_eq!(policy.tenant_version, 0);
     assert_eq!(policy.in_force, Settings::default().into());
+}
+
+fn topic(name: &str, action: TopicAction) -> Topic {
+    Topic {
+        name: name.to_owned(),
+        action,
+        description: format!("All about {name}."),
+        examples: vec!["I have asthma.".to_owned(); 8],
+    }
+}
+
+fn with_topics(topics: Vec<Topic>) -> Policy {
+    Policy {
+        topics: Some(topics),
+        ..Policy::default()
+    }
+}
+
+#[tokio::test]
+async fn topics_are_checked_layered_by_name_and_not_for_a_call() {
+    let acme = &acme();
+    let node = Node::new().await;
+    let gateway = &node.gateway;
+    let mut wrong = topic("money", TopicAction::Tag);
+    wrong.examples[7] = "x".repeat(513);
+    let wrong = with_topics(vec![topic("health", TopicAction::LeaveOut), wrong]);
+    let refused = gateway.put_policy(acme, None, wrong, None).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.kind, FaultKind::InvalidArgument);
+    assert_eq!(fields(&refused), ["policy.topics[1].examples[7]"]);
+    assert!(refused.fields[0].description.contains("shorten it"));
+
+    let of_tenant = with_topics(vec![
+        topic("health", TopicAction::LeaveOut),
+        topic("money", TopicAction::Tag),
+    ]);
+    assert_eq!(put(gateway, of_tenant.clone()).await, 1);
+    let of_space = with_topics(vec![topic("health", TopicAction::Tag)]);
+    let place = Some(space("ada"));
+    let set = gateway.put_policy(acme, place.clone(), of_space.clone(), None);
+    assert_eq!(set.await.unwrap(), 1);
+    let policy = gateway.policy(acme, place).await.unwrap();
+    assert_eq!(
+        (&policy.of_tenant, &policy.of_space),
+        (&of_tenant, &of_space)
+    );
+    let in_force = [
+        topic("money", TopicAction::Tag),
+        topic("health", TopicAction::Tag),
+    ];
+    assert_eq!(policy.in_force.topics.as_deref(), Some(&in_force[..]));
+
+    let mut request = plain("greyhound");
+    request.policy = with_topics(Vec::new());
+    let refused = gateway.assemble(acme, request).await.unwrap_err();
+    assert_eq!(fields(&refused), ["policy.topics"]);
 }
 
 #[tokio::test]

@@ -170,7 +170,7 @@ fn human(policy: &PolicyInForce, palette: Palette) -> String {
     let rows = parts(policy).into_iter().map(|part| {
         let from: Vec<_> = part.from.iter().map(|from| named(from)).collect();
         let value = printable(&part.value.to_string());
-        [part.field, value, from.join(" and ")]
+        [printable(&part.field), value, from.join(" and ")]
     });
     table(palette, columns, rows)
 }
@@ -182,7 +182,8 @@ struct Part {
     from: Vec<&'static str>,
 }
 
-/// Every value that is in force, and whose it is. Redactions add up, so they may have several owners.
+/// Every value that is in force, and whose it is. Redactions and topics add up, so they may have
+/// several owners.
 fn parts(policy: &PolicyInForce) -> Vec<Part> {
     let owners = [
         ("node", exact(&policy.of_node)),
@@ -213,11 +214,31 @@ fn parts(policy: &PolicyInForce) -> Vec<Part> {
             });
         }
     }
+    parts.extend(policy.in_force.topics.iter().flatten().map(|topic| {
+        let owners = [
+            ("space", &policy.of_space),
+            ("tenant", &policy.of_tenant),
+            ("node", &policy.of_node),
+        ];
+        let is_owner =
+            |(_, owner): &&(&str, &Policy)| owner.topics.iter().flatten().any(|it| it == topic);
+        let owner = owners.iter().find(is_owner);
+        Part {
+            field: format!("topics.{}", topic.name),
+            value: json!({
+                "action": topic.action,
+                "description": topic.description,
+                "examples": topic.examples.len(),
+            }),
+            from: owner.map(|(owner, _)| *owner).into_iter().collect(),
+        }
+    }));
     parts
 }
 
 #[cfg(test)]
 mod tests {
+    use memfleet_domain::topic::{Topic, TopicAction};
 
     use super::*;
 
@@ -243,6 +264,17 @@ mod tests {
         ) = (Some(2), Some(3));
         policy.of_space.format.redactions = Some(vec!["a".to_owned()]);
         policy.of_tenant.format.redactions = Some(vec!["b".to_owned()]);
+        let topic = |name: &str, action| Topic {
+            name: name.to_owned(),
+            action,
+            description: "Illnesses.".to_owned(),
+            examples: vec!["I have asthma.".to_owned()],
+        };
+        policy.of_tenant.topics = Some(vec![
+            topic("health", TopicAction::LeaveOut),
+            topic("ills", TopicAction::Keep),
+        ]);
+        policy.of_space.topics = Some(vec![topic("health", TopicAction::Tag)]);
         let said = policy.of_space.clone().over(policy.of_tenant.clone());
         policy.in_force = said.over(policy.of_node.clone()).settled().into();
         let parts = parts(&policy);
@@ -255,6 +287,10 @@ mod tests {
         assert_eq!(of("audit.retention_days"), (json!(3), ["node"].as_slice()));
         let both = (json!(["b", "a"]), ["tenant", "space"].as_slice());
         assert_eq!(of("format.redactions"), both);
+        let told =
+            |action: &str| json!({"action": action, "description": "Illnesses.", "examples": 1});
+        assert_eq!(of("topics.health"), (told("tag"), ["space"].as_slice()));
+        assert_eq!(of("topics.ills"), (told("keep"), ["tenant"].as_slice()));
         let (relevance, from) = of("gating.relevance");
         assert_eq!(
             (&*relevance.to_string(), from),

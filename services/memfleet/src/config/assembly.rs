@@ -126,5 +126,6 @@ fn with_every_key<S: Serializer>(policy: &Policy, serializer: S) -> Result<S::Ok
             *value = said[section].get(key).cloned().unwrap_or(Value::Null);
         }
     }
+    all["topics"] = said.get("topics").cloned().unwrap_or(Value::Null);
     all.serialize(serializer)
 }

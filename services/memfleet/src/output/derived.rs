@@ -26,6 +26,7 @@ pub fn derivation_json(derivation: &Derivation) -> Value {
                 "negated": super::exact(&labels.negated),
                 "keep": super::exact(&labels.keep),
             })),
+            "topics": fact.topics,
         }),
         Body::Episode(episode) => json!({
             "kind": "episode",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memfleet_consolidator::{LocalConsolidator, Rebinder, Replotter};
 use memfleet_constructor::{
     Deriver, Extractor, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Semanticizer,
-    StatementExtractor, Summariser,
+    StatementExtractor, Summariser, TopicFilter,
 };
 use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_openai::OpenAi;
@@ -29,12 +29,15 @@ impl Process {
             }),
         };
         let storage = self.storage();
+        let of_node = config.assembly.policy.topics.clone().unwrap_or_default();
+        let topics = TopicFilter::new(storage.settings.clone(), indexer.embedder.clone(), of_node);
         Ok(Deriver {
             ledger: storage.ledger.clone(),
             feed: storage.feed.clone(),
             knowledge: storage.knowledge.clone(),
             indexer,
             extractor,
+            topics: Arc::new(topics),
             events: self.events.clone(),
             clock: clock(),
         })

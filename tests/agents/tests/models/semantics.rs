@@ -15,7 +15,9 @@ use memfleet_ports::conformance::samples::{home, instant};
 use memfleet_ports::context::Context;
 use memfleet_ports::graph::{Graph, TripletQuery};
 use memfleet_ports::knowledge::{Knowledge, Progress, Stage, Work};
+use memfleet_ports::policies::policy_key;
 use memfleet_ports::refresher::Refresher;
+use memfleet_ports::settings::{Revised, Settings};
 use serde_json::{Value, json};
 
 use crate::{model, over};
@@ -137,6 +139,30 @@ async fn what_is_peripheral_is_a_fact_and_a_triplet() {
     assert_eq!(triplet.fact, found.id);
     assert_eq!(triplet.subject, EntityId::of_key("ada"));
     assert_eq!((&triplet.turns, triplet.valid), (&found.turns, found.valid));
+}
+
+#[tokio::test]
+async fn what_a_topic_leaves_out_is_neither_a_fact_nor_a_triplet_of_a_reply() {
+    let (memory, _) = plotted().await;
+    let topics =
+        r#"{"topics": [{"name": "towns", "action": "leave_out", "description": "Oslo."}]}"#;
+    let revised = Revised {
+        body: Some(topics.to_owned()),
+        by: "a test".to_owned(),
+        at: instant(1),
+        expected: None,
+    };
+    let key = policy_key(None);
+    let put = memory.store.put(&home().tenant, &key, &revised).await;
+    put.unwrap();
+    advise(&memory, reply(&[oslo()])).await;
+    assert!(!memory.is_behind(Stage::Semanticize).await);
+    assert_eq!(found(&memory).await, None);
+    memory.relate().await;
+    let oslo = [EntityId::of_key("oslo")];
+    let touching = TripletQuery::touching(&oslo);
+    let triplets = memory.store.triplets(&home(), touching, 9, None).await;
+    assert_eq!(triplets.unwrap().items, []);
 }
 
 #[tokio::test]

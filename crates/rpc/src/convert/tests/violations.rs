@@ -538,6 +538,41 @@ fn every_wrong_value_of_a_policy_is_named() {
 }
 
 #[test]
+fn every_wrong_value_of_a_topic_is_named() {
+    let topic = proto::Topic {
+        name: "health".into(),
+        action: proto::TopicAction::LeaveOut.into(),
+        description: "Illnesses.".into(),
+        examples: vec!["I have asthma.".into(); 8],
+    };
+    let mut long = topic.clone();
+    long.name = "money".into();
+    long.examples[7] = "x".repeat(513);
+    let refused = |topics: Vec<proto::Topic>| {
+        let policy = proto::Policy {
+            topics,
+            ..Default::default()
+        };
+        let request = proto::PutPolicyRequest {
+            policy: Some(policy),
+            ..Default::default()
+        };
+        fields(request)
+    };
+    let expected = ["policy.topics[1].examples[7]"];
+    assert_eq!(refused(vec![topic.clone(), long]), expected);
+    let unspecified = proto::Topic {
+        action: 0,
+        ..topic.clone()
+    };
+    assert_eq!(refused(vec![unspecified]), ["policy.topics[0].action"]);
+    assert_eq!(
+        refused(vec![topic.clone(), topic]),
+        ["policy.topics[1].name"]
+    );
+}
+
+#[test]
 fn a_prompt_comes_in_one_form() {
     let provider = |format: proto::ProviderFormat, body: &[u8]| proto::AssembleRequest {
         provider_request: Some(proto::ProviderRequest {
