@@ -39,6 +39,11 @@ pub(crate) fn moved_need(need: f32, search: Option<f32>) -> f32 {
     1.0 / (1.0 + (-odds).exp())
 }
 
+/// Odds of a probability, which may be 1.
+pub(crate) fn odds(probability: f32) -> f32 {
+    log_odds(probability).exp()
+}
+
 fn log_odds(probability: f32) -> f32 {
     let probability = probability.clamp(1e-6, 1.0 - 1e-6);
     (probability / (1.0 - probability)).ln()

@@ -7,6 +7,10 @@ use memfleet_assembly::{
 };
 use proptest::prelude::*;
 
+#[expect(
+    clippy::large_types_passed_by_value,
+    reason = "candidates of tests are made where they are passed"
+)]
 fn relevant(relevance: f32, candidate: Candidate<'_>) -> Candidate<'_> {
     Candidate {
         relevance: Some(relevance),

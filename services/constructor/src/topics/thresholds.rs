@@ -23,7 +23,7 @@ const THRESHOLDS: [TopicThresholds; 2] = [
     },
     TopicThresholds {
         model: "all-MiniLM-L6-v2",
-        leave_out: 0.08,
+        leave_out: 0.07,
         keep: 0.35,
         tag: 0.35,
     },

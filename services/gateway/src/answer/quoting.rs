@@ -16,7 +16,7 @@ use memfleet_ports::turn_reader::{
     NeedQuestion, TurnComparison, TurnInContext, TurnReader, TurnStatements, TurnText,
 };
 
-use crate::hit_need::{hit_line, moved_need};
+use crate::hit_need::{hit_line, moved_need, odds};
 
 /// Longest wait for the reader.
 const READER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -314,10 +314,6 @@ fn statements_of(candidate: &Candidate) -> TurnStatements {
         turn: candidate.turn.clone(),
         statements: candidate.statements.clone(),
     }
-}
-
-fn odds(probability: f32) -> f32 {
-    probability / (1.0 - probability).max(f32::EPSILON)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use memfleet_ports::retriever::Hit;
 use memfleet_ports::turn_reader::{NeedQuestion, TurnText};
 
 use crate::Gateway;
+use crate::hit_need::odds;
 
 /// Statements of hits that are read at most, those of the first hits.
 const MAX_READ_STATEMENTS: usize = 64;
@@ -23,6 +24,10 @@ const READER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Least probability that a reply needs a statement by which the query asks for it.
 const LEAST_NEED: f32 = 0.05;
+
+/// Share of the odds of the statement of a turn that a reply needs most, by which the query asks for
+/// another one, too.
+const ASKED_SHARE: f32 = 0.2;
 
 /// Least probability that a query is about the past by which it is.
 const LEAST_PAST: f32 = 0.5;
@@ -37,8 +42,8 @@ pub(super) struct AskedStatements {
 }
 
 impl Gateway {
-    /// Statements of hits that hold no longer and that the query asks for: of the statements of its
-    /// turn, a reply needs such a one most. None where the reader does not answer in time.
+    /// Statements of hits that hold no longer and that the query asks for: a reply needs them about
+    /// as much as any statement of their turn. None where the reader does not answer in time.
     pub(super) async fn asked_statements(
         &self,
         context: &Context,
@@ -73,9 +78,10 @@ impl Gateway {
         let mut ended = HashSet::new();
         for statements in groups {
             let of_turn: Vec<f32> = needs.by_ref().take(statements.len()).collect();
-            let most = of_turn.iter().copied().fold(LEAST_NEED, f32::max);
+            let most = of_turn.iter().copied().fold(0.0, f32::max);
+            let is_asked = |need: f32| need >= LEAST_NEED && odds(need) >= ASKED_SHARE * odds(most);
             let pairs = statements.iter().zip(of_turn);
-            let needed = pairs.filter(|(fact, need)| has_ended(fact) && *need >= most);
+            let needed = pairs.filter(|(fact, need)| has_ended(fact) && is_asked(*need));
             ended.extend(needed.map(|(fact, _)| fact.id));
         }
         Ok(AskedStatements {
