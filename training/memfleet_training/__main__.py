@@ -65,9 +65,9 @@ def train(reader: Reader, options: argparse.Namespace) -> None:
     part = CorpusPart(options.corpus, "train", options.meetings, options.scenarios)
     examples = part.examples(SequenceBuilder(reader.encoder.tokenizer))
     print({task: len(found) for task, found in examples.items()}, flush=True)
-    passes = dict(zip(TASKS, map(float, options.passes.split(","))))
+    passes = dict(zip(TASKS, map(float, options.passes.split(",")), strict=True))
     checkpoint = options.out / "checkpoint.pt"
-    train_reader(reader, examples, passes, seed=options.seed, rate=options.rate, checkpoint=checkpoint)
+    train_reader(reader, examples, passes, seed=options.seed, rate=options.rate, checkpoint=checkpoint, start=str(options.init or "base"))
 
 
 def evaluate(reader: Reader, options: argparse.Namespace) -> dict:

@@ -60,12 +60,13 @@ def train_reader(
     *,
     seed: int = 7,
     rate: float,
+    start: str = "base",
     checkpoint: Path | None = None,
 ) -> None:
     """Trains the upper layers and the heads by AdamW. Goes on from `checkpoint` if it is there, and
     refuses one of other examples, passes or seeds."""
     batches = joint_batches(examples, passes, seed)
-    plan = {"examples": {t: len(e) for t, e in examples.items()}, "passes": passes, "seed": seed, "rate": rate}
+    plan = {"examples": {t: len(e) for t, e in examples.items()}, "passes": passes, "seed": seed, "rate": rate, "start": start}
     layers = [p for p in reader.encoder.parameters() if p.requires_grad]
     heads = [p for n, p in reader.named_parameters() if p.requires_grad and "encoder." not in n]
     groups = [{"params": layers, "lr": rate}, {"params": heads, "lr": 4 * rate}]

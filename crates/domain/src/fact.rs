@@ -82,6 +82,23 @@ pub struct StatementLabels {
     pub negated: f32,
     /// Probability that it is worth remembering for months.
     pub keep: f32,
+    /// True where a topic to keep stands over that.
+    #[serde(default)]
+    pub kept: bool,
+}
+
+impl StatementLabels {
+    /// Least probability that a statement is worth remembering for months by which profiles list it,
+    /// chosen by a reading of lines from real chats (docs/benchmarks.md, "Understanding").
+    pub const LEAST_WORTH: f32 = 0.6;
+
+    /// True for a statement that profiles list: about its speaker or a group with the speaker, and
+    /// worth it. One about another has no named owner, so its line could not be understood alone.
+    pub fn is_listed(&self) -> bool {
+        let is_own = matches!(self.owner, StatementOwner::Speaker | StatementOwner::Group);
+        let is_worthy = self.kept || self.keep >= Self::LEAST_WORTH;
+        is_own && is_worthy && self.kind != StatementKind::Passing
+    }
 }
 
 /// How a fact relates to what was told before.
@@ -138,6 +155,13 @@ impl Draft {
         self.clause.is_none()
     }
 
+    /// True for a fact that profiles list; statements may be there to be found and ended alone.
+    pub fn is_listed(&self) -> bool {
+        self.statement
+            .as_ref()
+            .is_none_or(StatementLabels::is_listed)
+    }
+
     /// True where it denies something.
     pub fn is_negated(&self) -> bool {
         let is_denied = |labels: &StatementLabels| labels.negated >= 0.5;
@@ -180,6 +204,7 @@ mod tests {
             owner_probability: 0.25,
             negated: 0.5,
             keep: 1.0,
+            kept: false,
         });
         let stored = serde_json::to_string(&fact).unwrap();
         assert!(!stored.contains("clause"), "{stored}");

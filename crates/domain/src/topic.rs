@@ -20,7 +20,7 @@ pub const MAX_NAME_BYTES: usize = 64;
 words! {
     /// Effect of a topic on a fact that matches it.
     TopicAction {
-        /// The fact is made even where its statement is not worth remembering otherwise.
+        /// Profiles list its statement even where it is not worth remembering otherwise.
         Keep = "keep",
         /// The fact is not made. It stands over [`Self::Keep`].
         LeaveOut = "leave_out",

@@ -16,7 +16,6 @@ use memfleet_language::Language;
 pub use self::model::ModelExtractor;
 pub(crate) use self::model::{checks, taken, telling};
 pub use self::statements::StatementExtractor;
-pub(crate) use self::statements::profile_subject;
 
 /// A turn and what was said right before it in its session, oldest first.
 #[derive(Debug, Clone)]

@@ -19,11 +19,6 @@ use serde::Deserialize;
 pub use self::matcher::TopicMatcher;
 pub use self::thresholds::topic_threshold;
 
-/// Least probability that a statement is worth remembering for months by which it is a line of a
-/// profile, chosen by a reading of lines from real chats (docs/benchmarks.md, "Understanding"). A
-/// topic to keep stands over it. Others are facts of no subject.
-const LEAST_KEEP: f32 = 0.6;
-
 /// Topics of a stored policy. What else a policy says is not for the constructor.
 #[derive(Deserialize)]
 struct StoredTopics {
@@ -83,8 +78,7 @@ impl TopicFilter {
         let topics = self.in_force(scope).await?;
         let texts = facts.iter().map(|fact| fact.text.clone()).collect();
         let matches = self.matches(&topics, texts).await?;
-        let verdicts = facts.iter().zip(matches);
-        let verdicts = verdicts.map(|(fact, matched)| verdict(&topics, &matched, is_worthy(fact)));
+        let verdicts = matches.iter().map(|matched| verdict(&topics, matched));
         Ok(verdicts.collect())
     }
 
@@ -141,28 +135,23 @@ impl TopicFilter {
 pub(crate) struct FactVerdict {
     /// Names of the topics that tag it.
     pub(crate) tags: Vec<String>,
-    /// True where a profile may list it.
-    pub(crate) is_listed: bool,
+    /// True where a topic to keep stands over its worth.
+    pub(crate) is_kept: bool,
 }
 
 impl FactVerdict {
-    fn applied(self, mut draft: Draft) -> Draft {
+    /// The fact with its tags, and its statement kept or not.
+    pub(crate) fn applied(self, mut draft: Draft) -> Draft {
         draft.topics = self.tags;
-        if !self.is_listed {
-            draft.claim.subject.clear();
+        if let Some(labels) = &mut draft.statement {
+            labels.kept = self.is_kept;
         }
         draft
     }
 }
 
-/// True for a fact that a profile lists where no topic says otherwise.
-fn is_worthy(fact: &Draft) -> bool {
-    let labels = fact.statement.as_ref();
-    labels.is_none_or(|labels| labels.keep >= LEAST_KEEP)
-}
-
 /// Verdict on a fact that matches these of the topics; absent where it is left out.
-fn verdict(topics: &[Topic], matched: &[bool], is_worthy: bool) -> Option<FactVerdict> {
+fn verdict(topics: &[Topic], matched: &[bool]) -> Option<FactVerdict> {
     let of = |action| {
         let matched = topics.iter().zip(matched).filter(|(_, matches)| **matches);
         let matched = matched.map(|(topic, _)| topic);
@@ -175,7 +164,7 @@ fn verdict(topics: &[Topic], matched: &[bool], is_worthy: bool) -> Option<FactVe
     let tags = of(TopicAction::Tag).map(|topic| topic.name.clone());
     Some(FactVerdict {
         tags: tags.collect(),
-        is_listed: is_worthy || of(TopicAction::Keep).next().is_some(),
+        is_kept: of(TopicAction::Keep).next().is_some(),
     })
 }
 
@@ -200,25 +189,17 @@ mod tests {
             topic("money", TopicAction::Tag),
             topic("work", TopicAction::Tag),
         ];
-        let verdict = |matched: [bool; 4], is_worthy| verdict(&topics, &matched, is_worthy);
-        let made = |tags: &[&str], is_listed| {
+        let verdict = |matched: [bool; 4]| verdict(&topics, &matched);
+        let made = |tags: &[&str], is_kept| {
             let tags = tags.iter().map(|it| (*it).to_owned()).collect();
-            Some(FactVerdict { tags, is_listed })
+            Some(FactVerdict { tags, is_kept })
         };
-        assert_eq!(verdict([false; 4], true), made(&[], true));
-        assert_eq!(verdict([false; 4], false), made(&[], false));
-        assert_eq!(verdict([true; 4], true), None);
-        assert_eq!(verdict([true, true, false, false], false), None);
+        assert_eq!(verdict([false; 4]), made(&[], false));
+        assert_eq!(verdict([true; 4]), None);
+        assert_eq!(verdict([true, true, false, false]), None);
+        assert_eq!(verdict([false, true, false, true]), made(&["work"], true));
         assert_eq!(
-            verdict([false, true, false, true], false),
-            made(&["work"], true)
-        );
-        assert_eq!(
-            verdict([false, false, true, true], true),
-            made(&["money", "work"], true)
-        );
-        assert_eq!(
-            verdict([false, false, true, true], false),
+            verdict([false, false, true, true]),
             made(&["money", "work"], false)
         );
     }

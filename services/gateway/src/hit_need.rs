@@ -2,6 +2,8 @@
 //! reply needs it, moved by the relevance that the search tells. The share of the search is chosen by
 //! `memfleet bench needs` (docs/gates.md).
 
+use memfleet_domain::derivation::Derivation;
+use memfleet_domain::tense::{PromptTense, TenseScores};
 use memfleet_domain::turn::Role;
 use memfleet_ports::retriever::Hit;
 use memfleet_ports::turn_reader::TurnText;
@@ -27,6 +29,25 @@ pub(crate) fn hit_line(hit: &Hit) -> TurnText {
         is_assistant: turn.role == Role::Assistant,
         text: passage[..passage.floor_char_boundary(MAX_LINE_BYTES)].to_owned(),
     }
+}
+
+/// Words of a fact of a hit, and who said them.
+pub(crate) fn statement_line(hit: &Hit, fact: &Derivation) -> TurnText {
+    TurnText {
+        speaker: hit.turn.accepted.speaker.to_string(),
+        is_assistant: hit.turn.accepted.role == Role::Assistant,
+        text: fact.body.found_by(),
+    }
+}
+
+/// Least probability that a prompt is about the past by which it is.
+const LEAST_PAST: f32 = 0.5;
+
+/// True where a prompt asks how things were, or for all that there was.
+pub(crate) fn is_of_the_past(tense: &TenseScores) -> bool {
+    let past = [PromptTense::Before, PromptTense::AsOf, PromptTense::All];
+    let past: f32 = past.map(|it| tense.probability(it)).iter().sum();
+    past >= LEAST_PAST
 }
 
 /// Probability of a need whose odds the relevance of the search moves.

@@ -23,6 +23,7 @@ use memfleet_ports::retriever::{Found, Hit, Query};
 use crate::Gateway;
 use order::{in_order, missing, put_first, put_past_first, statement_behind_first};
 use statements::AskedStatements;
+pub(crate) use statements::has_ended;
 
 /// Facts read at a time.
 const PAGE: u32 = 1_000;
@@ -217,13 +218,14 @@ fn is_changed(fact: &Derivation) -> bool {
 fn outdated<'h>(
     hit: &'h Hit,
     asking: &Asking,
-    statements: &HashSet<DerivationId>,
+    statements: &HashMap<DerivationId, f32>,
     now: Timestamp,
 ) -> Option<&'h Derivation> {
-    let mut asked = hit.facts.iter().rev();
-    let statement = asked.find(|fact| statements.contains(&fact.id) && !is_so(fact, now));
+    let over = hit.facts.iter().filter(|fact| !is_so(fact, now));
+    let asked = over.filter_map(|fact| Some((fact, *statements.get(&fact.id)?)));
+    let most = asked.max_by(|(_, one), (_, other)| one.total_cmp(other));
     asked_for(hit, asking, now)
-        .or(statement)
+        .or(most.map(|(fact, _)| fact))
         .or_else(|| corrected(hit))
 }
 

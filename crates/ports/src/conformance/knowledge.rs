@@ -114,6 +114,7 @@ pub fn statement(turn: &AcceptedTurn, words: &str, from: Timestamp) -> Derivatio
             owner_probability: 0.875,
             negated: 0.0,
             keep: 0.5,
+            kept: false,
         });
         draft.claim.attribute = String::new();
         draft.evidence = start as u32..(start + words.len()) as u32;

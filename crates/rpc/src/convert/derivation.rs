@@ -112,6 +112,7 @@ impl From<StatementLabels> for proto::StatementLabels {
             owner_probability: labels.owner_probability,
             negated: labels.negated,
             keep: labels.keep,
+            kept: labels.kept,
         }
     }
 }
@@ -127,6 +128,7 @@ impl Checked for proto::StatementLabels {
             owner_probability: fields.probability("owner_probability", self.owner_probability)?,
             negated: fields.probability("negated", self.negated)?,
             keep: fields.probability("keep", self.keep)?,
+            kept: self.kept,
         })
     }
 }

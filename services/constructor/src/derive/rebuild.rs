@@ -19,7 +19,7 @@ use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
 
 use super::{Deriver, ROUND, change, first_version, news, overlap};
-use crate::extract::{ExtractedFacts, family, profile_subject};
+use crate::extract::{ExtractedFacts, family};
 use crate::topics::FactVerdict;
 
 /// Facts that are withdrawn at the end, at most: a rebuild of a larger space with more of them leaves the rest to the next.
@@ -89,7 +89,7 @@ impl Rebuilder {
             .collect();
         let ExtractedFacts { by, drafts } = deriver.drafts(scope, &standing).await?;
         let (mut new, mut confirmed) = (Vec::new(), Vec::new());
-        let mut rewrites = self.by_topics(&known, &verdicts, turns);
+        let mut rewrites = self.by_topics(&known, &verdicts);
         for (turn, drafts) in standing.iter().zip(drafts) {
             let is_of_turn = |fact: &&Derivation| fact.turns[0] == turn.accepted.id;
             let corrected = known.iter().filter(|it| it.origin == Origin::Corrected);
@@ -105,7 +105,9 @@ impl Rebuilder {
                     && fact.is_withdrawn()
                     && !self.is_refuted(fact, &known)
                 {
-                    let judged = judged(fact, verdict, turn);
+                    let judged = fact
+                        .fact()
+                        .map(|draft| verdict.clone().applied(draft.clone()));
                     rewrites.push(self.revival(fact, stated.valid, judged));
                 }
             }
@@ -140,12 +142,11 @@ impl Rebuilder {
     }
 
     /// The changes by which facts follow the topics of now, whoever found them: those that are left
-    /// out are withdrawn, the others get the tags and the subject that they should have.
+    /// out are withdrawn, the others get the tags that they miss, and are kept or not.
     fn by_topics(
         &self,
         known: &[Derivation],
         verdicts: &HashMap<DerivationId, Option<FactVerdict>>,
-        turns: &[Turn],
     ) -> Vec<Rewrite> {
         let standing = known.iter().filter(|fact| !fact.is_withdrawn());
         let rewrites = standing.filter_map(|fact| {
@@ -158,8 +159,7 @@ impl Rebuilder {
                     self.0.withdrawal(id, &[fact], reason)
                 }
                 Some(verdict) => {
-                    let turn = turns.iter().find(|it| it.accepted.id == fact.turns[0])?;
-                    let judged = judged(fact, verdict, turn)?;
+                    let judged = verdict.clone().applied(fact.fact()?.clone());
                     let id = ChangeId::of("tagged", &parts);
                     (judged != *fact.fact()?).then(|| {
                         let tagged = with_draft(fact.next(id), judged);
@@ -240,19 +240,6 @@ impl Rebuilder {
         });
         Ok(Outcome::Done)
     }
-}
-
-/// The fact as a verdict makes it: with its tags, and in the profile of its speaker or in none.
-fn judged(fact: &Derivation, verdict: &FactVerdict, turn: &Turn) -> Option<Draft> {
-    let mut draft = fact.fact()?.clone();
-    draft.topics.clone_from(&verdict.tags);
-    if let Some(labels) = &draft.statement {
-        draft.claim.subject = match verdict.is_listed {
-            true => profile_subject(labels, turn.accepted.speaker.as_str()),
-            false => String::new(),
-        };
-    }
-    Some(draft)
 }
 
 /// The fact with this draft in place of its own.

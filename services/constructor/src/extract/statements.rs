@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use memfleet_agents::facts::key;
 use memfleet_domain::fact::{Claim, Draft, Stance, StatementLabels};
 use memfleet_domain::space::Locale;
-use memfleet_domain::statement::{Statement, StatementKind, StatementOwner};
+use memfleet_domain::statement::{Statement, StatementKind};
 use memfleet_domain::time::TimeRange;
 use memfleet_domain::turn::{Role, Trust, Turn};
 use memfleet_domain::{Fault, Scope};
@@ -31,8 +31,8 @@ const FACT_KINDS: [StatementKind; 7] = [
     StatementKind::Passing,
 ];
 
-/// The reader of turns as an extractor. It gives statements of any worth: later ones end them and recall finds
-/// them; which of them profiles list is decided by worth and topics (`crate::topics`).
+/// The reader of turns as an extractor. It gives statements of any worth and owner: later ones end
+/// them, and recall finds them. Profiles list some (`StatementLabels::is_listed`).
 pub struct StatementExtractor {
     /// The reader.
     pub reader: Arc<dyn TurnReader>,
@@ -107,20 +107,6 @@ fn is_fact(statement: &Statement) -> bool {
     is_sound && FACT_KINDS.contains(&statement.kind)
 }
 
-/// Subject of a statement that is worth a line of a profile: its speaker, where it is about the
-/// speaker or a group with the speaker. Statements about others have no named owner, so their lines
-/// could not be understood alone; what is passing is none.
-pub(crate) fn profile_subject(labels: &StatementLabels, speaker: &str) -> String {
-    let is_speakers = matches!(
-        labels.owner,
-        StatementOwner::Speaker | StatementOwner::Group
-    );
-    match is_speakers && labels.kind != StatementKind::Passing {
-        true => key(speaker),
-        false => String::new(),
-    }
-}
-
 /// Fact of a statement: its words, from when they were said on.
 fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
     let said = text.get(statement.bytes.clone())?;
@@ -137,14 +123,14 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
         owner_probability: statement.owner_probability,
         negated: statement.negated,
         keep: statement.keep,
+        kept: false,
     };
-    let subject = profile_subject(&labels, turn.accepted.speaker.as_str());
     Some(Draft {
         text: words.to_owned(),
         clause: None,
         statement: Some(labels),
         claim: Claim {
-            subject,
+            subject: key(turn.accepted.speaker.as_str()),
             attribute: String::new(),
             value: key(words),
         },

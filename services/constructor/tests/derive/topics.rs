@@ -230,7 +230,7 @@ impl TurnReader for FaintReader {
 async fn listed(bench: &Bench) -> Vec<String> {
     let facts = bench.facts(&Question::default()).await;
     let facts = facts.iter().filter_map(|fact| fact.fact());
-    let listed = facts.filter(|draft| !draft.claim.subject.is_empty());
+    let listed = facts.filter(|draft| draft.is_listed());
     listed.map(|draft| draft.text.clone()).collect()
 }
 

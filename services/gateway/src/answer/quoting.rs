@@ -2,13 +2,13 @@
 //! words and with their dates, as the reader of turns tells them. Of statements that contradict each
 //! other the one that holds is quoted, or all in order of time where that is not certain.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use memfleet_domain::Fault;
-use memfleet_domain::statement::{RelationScores, Statement, StatementKind};
+use memfleet_domain::statement::{Statement, StatementKind};
 use memfleet_domain::tense::{PromptTense, TenseScores};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Hit;
@@ -16,7 +16,7 @@ use memfleet_ports::turn_reader::{
     NeedQuestion, TurnComparison, TurnInContext, TurnReader, TurnStatements, TurnText,
 };
 
-use crate::hit_need::{hit_line, moved_need, odds};
+use crate::hit_need::{hit_line, odds};
 
 /// Longest wait for the reader.
 const READER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -30,14 +30,21 @@ const MAX_READ_HITS: usize = 4;
 /// Least need of the best hit by which memory holds the answer.
 const LEAST_ANSWER: f32 = 0.5;
 
+/// Longest turn that is quoted as a whole, in bytes: the words around a short statement tell more.
+const MAX_WHOLE_TURN: usize = 160;
+
+/// Share of the odds of the statement of a turn that is needed most, by which a change of another
+/// one counts.
+const STATEMENT_SHARE: f32 = 0.2;
+
 /// Share of the odds of the best hit that another needs to be a further value.
 const LEAST_SHARE: f32 = 0.25;
 
 /// Least probability of a change by which the later of two statements holds.
-const LEAST_CHANGE: f32 = 0.5;
+const LEAST_CHANGE: f32 = 0.2;
 
 /// Least probability of a change by which it is not certain that both statements hold.
-const LEAST_DOUBT: f32 = 0.15;
+const LEAST_DOUBT: f32 = 0.05;
 
 /// Reader and the time that it has.
 #[derive(Clone)]
@@ -72,18 +79,36 @@ struct Candidate {
     turn: TurnText,
     need: f32,
     statements: Vec<Range<usize>>,
+    /// Probability that the question needs each of them.
+    needs: Vec<f32>,
     best: usize,
 }
 
-/// Change of what one candidate says by another.
+impl Candidate {
+    /// Bytes that are quoted for a statement.
+    fn quoted(&self, statement: usize) -> Range<usize> {
+        match self.turn.text.len() <= MAX_WHOLE_TURN {
+            true => 0..self.turn.text.len(),
+            false => self.statements[statement].clone(),
+        }
+    }
+
+    /// True where the question needs a statement about as much as any other of the turn.
+    fn is_asked(&self, statement: usize) -> bool {
+        let of = |statement: usize| self.needs.get(statement).copied().map_or(0.0, odds);
+        of(statement) >= STATEMENT_SHARE * of(self.best)
+    }
+}
+
+/// Change of a statement of one candidate by one of a later candidate.
 #[derive(Debug, Clone, Copy)]
 struct StatedChange {
-    earlier: usize,
-    later: usize,
-    /// Probability that a statement of the later one ends or corrects one of the earlier.
+    /// Place of the earlier candidate, and of its statement.
+    earlier: (usize, usize),
+    /// The same of the later one.
+    later: (usize, usize),
+    /// Probability that the later statement ends or corrects the earlier one.
     probability: f32,
-    /// Place of that statement in the later candidate.
-    statement: usize,
 }
 
 impl Quoter {
@@ -103,7 +128,7 @@ impl Quoter {
         let mut weighed: Vec<(usize, f32)> = hits
             .iter()
             .zip(reading.needs)
-            .map(|(hit, need)| moved_need(need, hit.relevance))
+            .map(|(_, need)| need)
             .enumerate()
             .collect();
         weighed.sort_by(|(_, one), (_, other)| other.total_cmp(one));
@@ -150,25 +175,23 @@ impl Quoter {
             false => self.reader.needs(asked(question, lines)).await?.needs,
         };
         let mut candidates: Vec<Candidate> = Vec::new();
-        let mut most = 0.0;
         for ((place, need, bytes), of_statement) in told.into_iter().zip(needs) {
             match candidates.last_mut().filter(|it| it.place == place) {
                 Some(candidate) => {
-                    if of_statement > most {
-                        (most, candidate.best) = (of_statement, candidate.statements.len());
+                    if of_statement > candidate.needs[candidate.best] {
+                        candidate.best = candidate.statements.len();
                     }
                     candidate.statements.push(bytes);
+                    candidate.needs.push(of_statement);
                 }
-                None => {
-                    most = of_statement;
-                    candidates.push(Candidate {
-                        place,
-                        turn: turns[place].clone(),
-                        need,
-                        statements: vec![bytes],
-                        best: 0,
-                    });
-                }
+                None => candidates.push(Candidate {
+                    place,
+                    turn: turns[place].clone(),
+                    need,
+                    statements: vec![bytes],
+                    needs: vec![of_statement],
+                    best: 0,
+                }),
             }
         }
         Ok(candidates)
@@ -198,18 +221,14 @@ impl Quoter {
             return Ok(Vec::new());
         }
         let relations = self.reader.relations(pairs).await?.answers;
-        let changes = places.into_iter().zip(relations);
-        let changes = changes.filter_map(|((earlier, later), relations)| {
-            let most = |one: &&RelationScores, other: &&RelationScores| {
-                one.change().total_cmp(&other.change())
-            };
-            let scores = relations.iter().max_by(most)?;
-            Some(StatedChange {
-                earlier,
-                later,
+        let pairs = places.into_iter().zip(relations);
+        let changes = pairs.flat_map(|((earlier, later), relations)| {
+            let changes = relations.into_iter().map(move |scores| StatedChange {
+                earlier: (earlier, scores.earlier),
+                later: (later, scores.later),
                 probability: scores.change(),
-                statement: scores.later,
-            })
+            });
+            changes.filter(|change| change.probability >= LEAST_DOUBT)
         });
         Ok(changes.collect())
     }
@@ -217,31 +236,41 @@ impl Quoter {
 
 /// Quotations of candidates, which are in order of time.
 fn chosen(candidates: &[Candidate], changes: &[StatedChange], tense: &TenseScores) -> Quotations {
-    let most =
+    let by_need =
         |one: &usize, other: &usize| candidates[*one].need.total_cmp(&candidates[*other].need);
-    let best = (0..candidates.len()).max_by(most);
+    let best = (0..candidates.len()).max_by(by_need);
     let best = best.filter(|best| candidates[*best].need >= LEAST_ANSWER);
     let Some(best) = best else {
         return Quotations::default();
     };
-    let sure = || changes.iter().filter(|it| it.probability >= LEAST_CHANGE);
-    let successor = |place: usize| {
-        let after = sure().filter(|change| change.earlier == place);
-        after.max_by(|one, other| one.probability.total_cmp(&other.probability))
+    let likeliest = |changes: Vec<&StatedChange>| {
+        let changes = changes.into_iter();
+        changes
+            .max_by(|one, other| one.probability.total_cmp(&other.probability))
+            .copied()
     };
-    let (mut meant, mut statement) = (best, candidates[best].best);
+    // Every statement of the best turn counts that the question asks for; of a turn behind it the
+    // one that made the change.
+    let is_meant = |(place, statement): (usize, usize), meant: (usize, usize)| {
+        place == meant.0
+            && (statement == meant.1 || place == best && candidates[best].is_asked(statement))
+    };
+    let sure = || changes.iter().filter(|it| it.probability >= LEAST_CHANGE);
+    let successor = |meant| {
+        let after = sure().filter(|change| is_meant(change.earlier, meant));
+        likeliest(after.collect()).map(|change| change.later)
+    };
+    let mut meant = (best, candidates[best].best);
     match tense.likeliest() {
         // Later candidates have higher places, so this ends.
         PromptTense::Now => {
-            while let Some(change) = successor(meant) {
-                (meant, statement) = (change.later, change.statement);
+            while let Some(later) = successor(meant) {
+                meant = later;
             }
         }
-        PromptTense::Before if successor(best).is_none() => {
-            let before = sure().filter(|change| change.later == best);
-            if let Some(earlier) = before.map(|change| change.earlier).max() {
-                (meant, statement) = (earlier, candidates[earlier].best);
-            }
+        PromptTense::Before if successor(meant).is_none() => {
+            let before = sure().filter(|change| is_meant(change.later, meant));
+            meant = before.map(|change| change.earlier).max().unwrap_or(meant);
         }
         PromptTense::Before | PromptTense::AsOf => {}
         PromptTense::All => {
@@ -250,46 +279,47 @@ fn chosen(candidates: &[Candidate], changes: &[StatedChange], tense: &TenseScore
             return quotations(meant.map(|it| (it, it.best)), false);
         }
     }
-    let is_doubted = |place: usize| {
-        let doubts = LEAST_DOUBT..LEAST_CHANGE;
-        let pair = (place.min(meant), place.max(meant));
-        let mut changes = changes.iter().filter(|it| doubts.contains(&it.probability));
-        changes.any(|it| (it.earlier, it.later) == pair)
-    };
+    let doubted: HashMap<usize, usize> = changes
+        .iter()
+        .filter(|change| change.probability < LEAST_CHANGE)
+        .filter_map(|change| {
+            let (earlier, later) = (change.earlier, change.later);
+            match (is_meant(earlier, meant), is_meant(later, meant)) {
+                (true, _) => Some(later),
+                (_, true) => Some(earlier),
+                _ => None,
+            }
+        })
+        .collect();
     let quoted = candidates.iter().enumerate().filter_map(|(place, it)| {
-        if place == meant {
-            return Some((it, statement));
-        }
-        is_doubted(place).then_some((it, it.best))
+        let statement = match place == meant.0 {
+            true => Some(meant.1),
+            false => doubted.get(&place).copied(),
+        };
+        Some((it, statement?))
     });
-    let quoted: Vec<_> = quoted.collect();
-    let is_uncertain = quoted.len() > 1;
-    quotations(quoted.into_iter(), is_uncertain)
+    quotations(quoted, true)
 }
 
-/// Quotations of statements of candidates; the same words are quoted once.
+/// Quotations of statements of candidates; the same words are quoted once. Where several are left
+/// they are uncertain, if they `exclude` each other.
 fn quotations<'c>(
     quoted: impl Iterator<Item = (&'c Candidate, usize)>,
-    is_uncertain: bool,
+    exclude: bool,
 ) -> Quotations {
     let mut known = HashSet::new();
-    let quoted = quoted.map(|(candidate, statement)| (candidate, &candidate.statements[statement]));
+    let quoted = quoted.map(|(candidate, statement)| (candidate, candidate.quoted(statement)));
     let quoted = quoted.filter(|(candidate, bytes)| {
-        known.insert(
-            candidate
-                .turn
-                .text
-                .get((*bytes).clone())
-                .unwrap_or_default(),
-        )
+        known.insert(candidate.turn.text.get(bytes.clone()).unwrap_or_default())
     });
     let quoted = quoted.map(|(candidate, bytes)| Quotation {
         place: candidate.place,
-        bytes: bytes.clone(),
+        bytes,
     });
+    let quoted: Vec<Quotation> = quoted.collect();
     Quotations {
-        quoted: quoted.collect(),
-        is_uncertain,
+        is_uncertain: exclude && quoted.len() > 1,
+        quoted,
     }
 }
 
@@ -327,10 +357,11 @@ mod tests {
             turn: TurnText {
                 speaker: "Ada".to_owned(),
                 is_assistant: false,
-                text: format!("word {place}"),
+                text: format!("word {place}, {}", "and more ".repeat(20)),
             },
             need,
             statements: vec![0..6, 0..4],
+            needs: vec![0.9, 0.01],
             best: 0,
         });
         candidates.collect()
@@ -351,16 +382,29 @@ mod tests {
         (places.collect(), found.is_uncertain)
     }
 
+    /// Changes of every statement of each earlier candidate, most likely by the second of the later
+    /// one.
     fn stated(changes: &[(usize, usize, f32)]) -> Vec<StatedChange> {
-        let changes = changes
-            .iter()
-            .map(|&(earlier, later, probability)| StatedChange {
-                earlier,
-                later,
-                probability,
-                statement: 1,
-            });
+        let changes = changes.iter().flat_map(|&(earlier, later, probability)| {
+            [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(before, after)| StatedChange {
+                earlier: (earlier, before),
+                later: (later, after),
+                probability: probability - if after == 0 { 0.01 } else { 0.0 },
+            })
+        });
         changes.collect()
+    }
+
+    #[test]
+    fn a_change_of_another_statement_of_the_turn_counts_for_nothing() {
+        let other = StatedChange {
+            earlier: (0, 1),
+            later: (1, 0),
+            probability: 0.9,
+        };
+        let tense = TenseScores::certain(PromptTense::Now);
+        let found = chosen(&candidates(&[0.9, 0.1]), &[other], &tense);
+        assert_eq!(found.quoted[0].place, 0);
     }
 
     #[test]
@@ -408,7 +452,7 @@ mod tests {
 
     #[test]
     fn statements_of_which_one_may_have_ended_are_quoted_both() {
-        let changes = [(0, 1, 0.3), (1, 2, 0.02)];
+        let changes = [(0, 1, 0.1)];
         assert_eq!(
             quoted(&[0.9, 0.6, 0.5], &changes, PromptTense::Now),
             (vec![0, 1], true)

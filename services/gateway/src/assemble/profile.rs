@@ -8,9 +8,10 @@ use memfleet_agents::facts::key;
 use memfleet_assembly::{ProfileLine, ProfileSection, ShownLine, profile_section};
 use memfleet_domain::assembly::Granularity;
 use memfleet_domain::derivation::{Derivation, Origin};
+use memfleet_domain::fact::StatementLabels;
 use memfleet_domain::ids::{SessionId, SpaceId, Speaker, TurnId};
 use memfleet_domain::space::Locale;
-use memfleet_domain::statement::{StatementKind, StatementOwner};
+use memfleet_domain::statement::StatementKind;
 use memfleet_domain::time::AsOf;
 use memfleet_domain::turn::{Role, Trust, Turn};
 use memfleet_domain::{Fault, Scope, Timestamp};
@@ -427,11 +428,6 @@ fn says_who_somebody_is(fact: &Derivation) -> bool {
     if fact.origin == Origin::Corrected {
         return true;
     }
-    draft.statement.is_some_and(|labels| {
-        let is_own = matches!(
-            labels.owner,
-            StatementOwner::Speaker | StatementOwner::Group
-        );
-        is_own && (0.0..=1.0).contains(&labels.keep) && KINDS.contains(&labels.kind)
-    })
+    let lasts = |labels: &StatementLabels| labels.is_listed() && KINDS.contains(&labels.kind);
+    draft.statement.as_ref().is_some_and(lasts)
 }

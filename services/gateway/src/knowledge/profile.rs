@@ -42,6 +42,9 @@ impl Gateway {
         let turns = self.stating(scope, &facts.items).await?;
         let mut conflicts = self.unsettled(scope, &facts.items).await?;
         let lines = facts.items.into_iter().filter_map(|fact| {
+            if !fact.fact()?.is_listed() {
+                return None;
+            }
             // A turn that was forgotten meanwhile takes its fact along.
             let evidence = evidence(&fact, turns.get(fact.turns.first()?)?)?;
             let conflicts = conflicts.remove(&fact.id).unwrap_or_default();

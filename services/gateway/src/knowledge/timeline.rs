@@ -2,6 +2,7 @@
 
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::AsOf;
 use memfleet_ports::context::Context;
@@ -54,10 +55,12 @@ impl Gateway {
             }
         }
         let scope = context.scope(&query.space);
-        let page = self
+        let mut page = self
             .knowledge
             .chronicle(&scope, &chronicle, page.limit, page.after.as_ref())
             .await?;
+        let is_listed = |told: &Derivation| told.fact().is_none_or(Draft::is_listed);
+        page.items.retain(is_listed);
         Ok(Told { page, degraded })
     }
 

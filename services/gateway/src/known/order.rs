@@ -108,18 +108,18 @@ pub(super) fn put_first(hits: &mut [Hit], at: usize) {
 pub(super) fn put_past_first(
     hits: &mut [Hit],
     space: &SpaceId,
-    ended: &HashSet<DerivationId>,
+    ended: &HashMap<DerivationId, f32>,
     now: Timestamp,
 ) {
     for past in 0..hits.len() {
         let hit = &hits[past];
-        let facts = hit.facts.iter().filter(|fact| ended.contains(&fact.id));
-        let successors: HashSet<_> = facts.filter_map(|fact| fact.succeeded_by).collect();
-        let holds = |fact: &Derivation| successors.contains(&fact.id) && is_so(fact, now);
-        let is_successor = |hit: &Hit| hit.space == *space && hit.facts.iter().any(holds);
         if hit.space != *space {
             continue;
         }
+        let facts = hit.facts.iter().filter(|fact| ended.contains_key(&fact.id));
+        let successors: HashSet<_> = facts.filter_map(|fact| fact.succeeded_by).collect();
+        let holds = |fact: &Derivation| successors.contains(&fact.id) && is_so(fact, now);
+        let is_successor = |hit: &Hit| hit.space == *space && hit.facts.iter().any(holds);
         if let Some(present) = hits[..past].iter().position(is_successor) {
             let (score, relevance) = (hits[present].score, hits[present].relevance);
             let hit = &mut hits[past];

@@ -1,20 +1,18 @@
 //! Statements that hold no longer, and which of them a query asks for.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::{Derivation, Origin};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::DerivationId;
-use memfleet_domain::tense::PromptTense;
-use memfleet_domain::turn::Role;
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Hit;
-use memfleet_ports::turn_reader::{NeedQuestion, TurnText};
+use memfleet_ports::turn_reader::NeedQuestion;
 
 use crate::Gateway;
-use crate::hit_need::odds;
+use crate::hit_need::{is_of_the_past, odds, statement_line};
 
 /// Statements of hits that are read at most, those of the first hits.
 const MAX_READ_STATEMENTS: usize = 64;
@@ -25,18 +23,15 @@ const READER_TIMEOUT: Duration = Duration::from_millis(300);
 /// Least probability that a reply needs a statement by which the query asks for it.
 const LEAST_NEED: f32 = 0.05;
 
-/// Share of the odds of the statement of a turn that a reply needs most, by which the query asks for
-/// another one, too.
+/// Share of the odds of the statement of a turn that a reply needs most, by which the query asks
+/// for another one, too.
 const ASKED_SHARE: f32 = 0.2;
-
-/// Least probability that a query is about the past by which it is.
-const LEAST_PAST: f32 = 0.5;
 
 /// Statements of hits that hold no longer and that a query asks for.
 #[derive(Debug, Default)]
 pub(super) struct AskedStatements {
-    /// Their ids.
-    pub(super) ended: HashSet<DerivationId>,
+    /// Their ids, with the probability that a reply needs each.
+    pub(super) ended: HashMap<DerivationId, f32>,
     /// True where the query asks how things were.
     pub(super) is_of_the_past: bool,
 }
@@ -72,38 +67,28 @@ impl Gateway {
         let brief = context.at_most(READER_TIMEOUT);
         let reading = self.reader.needs(question);
         let read = brief.within("the reader of turns", reading).await?;
-        let tenses = [PromptTense::Before, PromptTense::AsOf, PromptTense::All];
-        let past: f32 = tenses.map(|it| read.tense.probability(it)).iter().sum();
         let mut needs = read.needs.into_iter();
-        let mut ended = HashSet::new();
+        let mut ended = HashMap::new();
         for statements in groups {
             let of_turn: Vec<f32> = needs.by_ref().take(statements.len()).collect();
             let most = of_turn.iter().copied().fold(0.0, f32::max);
             let is_asked = |need: f32| need >= LEAST_NEED && odds(need) >= ASKED_SHARE * odds(most);
             let pairs = statements.iter().zip(of_turn);
             let needed = pairs.filter(|(fact, need)| has_ended(fact) && is_asked(*need));
-            ended.extend(needed.map(|(fact, _)| fact.id));
+            ended.extend(needed.map(|(fact, need)| (fact.id, need)));
         }
         Ok(AskedStatements {
             ended,
-            is_of_the_past: past >= LEAST_PAST,
+            is_of_the_past: is_of_the_past(&read.tense),
         })
     }
 }
 
 /// True for a statement that another took the place of.
-fn has_ended(fact: &Derivation) -> bool {
+pub(crate) fn has_ended(fact: &Derivation) -> bool {
     fact.succeeded_by.is_some() && fact.origin != Origin::Corrected
 }
 
 fn is_statement(fact: &Derivation) -> bool {
     fact.fact().is_some_and(Draft::is_statement)
-}
-
-fn statement_line(hit: &Hit, fact: &Derivation) -> TurnText {
-    TurnText {
-        speaker: hit.turn.accepted.speaker.to_string(),
-        is_assistant: hit.turn.accepted.role == Role::Assistant,
-        text: fact.body.found_by(),
-    }
 }

@@ -29,7 +29,11 @@ async fn asked(node: &Node, text: &str) -> Answer {
 
 #[tokio::test]
 async fn a_statement_is_quoted_in_its_own_words_with_who_said_it_and_when() {
-    let node = told(&["Thanks! My bicycle is blue. Is it late?", "We ate soup."]).await;
+    let long = format!(
+        "Thanks! My bicycle is blue. {}",
+        "It rains again. ".repeat(10)
+    );
+    let node = told(&[&long, "We ate soup."]).await;
     let answer = asked(&node, "Bicycle?").await;
     assert_eq!(answer.text, "1970-01-01, Ada: \"My bicycle is blue.\"");
     let [citation] = &answer.cited[..] else {
@@ -38,6 +42,16 @@ async fn a_statement_is_quoted_in_its_own_words_with_who_said_it_and_when() {
     assert_eq!(citation.quote, "My bicycle is blue.");
     assert_eq!(answer.end.outcome, Outcome::Answered);
     assert!(!answer.end.is_uncertain && answer.end.degraded.is_empty());
+}
+
+#[tokio::test]
+async fn a_short_turn_is_quoted_as_a_whole() {
+    let node = told(&["Thanks! My bicycle is blue."]).await;
+    let answer = asked(&node, "Bicycle?").await;
+    assert_eq!(
+        answer.text,
+        "1970-01-01, Ada: \"Thanks! My bicycle is blue.\""
+    );
 }
 
 #[tokio::test]
