@@ -88,8 +88,8 @@ pub struct StatementLabels {
 }
 
 impl StatementLabels {
-    /// Least probability that a statement is worth remembering for months by which profiles list it,
-    /// chosen by a reading of lines from real chats (docs/benchmarks.md, "Understanding").
+    /// Least probability that a statement is worth remembering for months by which profiles list
+    /// it, chosen by a reading of lines from real chats (docs/benchmarks.md, "Understanding").
     pub const LEAST_WORTH: f32 = 0.6;
 
     /// True for a statement that profiles list: about its speaker or a group with the speaker, and

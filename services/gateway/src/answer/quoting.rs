@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memfleet_domain::Fault;
+use memfleet_domain::derivation::Origin;
 use memfleet_domain::statement::{Statement, StatementKind};
 use memfleet_domain::tense::{PromptTense, TenseScores};
 use memfleet_ports::context::Context;
@@ -78,6 +79,8 @@ struct Candidate {
     place: usize,
     turn: TurnText,
     need: f32,
+    /// True where all that the turn says may be quoted.
+    is_whole: bool,
     statements: Vec<Range<usize>>,
     /// Probability that the question needs each of them.
     needs: Vec<f32>,
@@ -87,7 +90,7 @@ struct Candidate {
 impl Candidate {
     /// Bytes that are quoted for a statement.
     fn quoted(&self, statement: usize) -> Range<usize> {
-        match self.turn.text.len() <= MAX_WHOLE_TURN {
+        match self.is_whole && self.turn.text.len() <= MAX_WHOLE_TURN {
             true => 0..self.turn.text.len(),
             false => self.statements[statement].clone(),
         }
@@ -136,7 +139,7 @@ impl Quoter {
             return Ok(Quotations::default());
         }
         weighed.truncate(MAX_READ_HITS);
-        let mut candidates = self.candidates(question, &turns, weighed).await?;
+        let mut candidates = self.candidates(question, hits, &turns, weighed).await?;
         candidates.sort_by_key(|it| {
             let turn = &hits[it.place].turn;
             (turn.accepted.effective_time(), turn.position)
@@ -149,6 +152,7 @@ impl Quoter {
     async fn candidates(
         &self,
         question: &str,
+        hits: &[Hit],
         turns: &[TurnText],
         weighed: Vec<(usize, f32)>,
     ) -> Result<Vec<Candidate>, Fault> {
@@ -160,7 +164,8 @@ impl Quoter {
         let mut lines = Vec::new();
         let mut told = Vec::new();
         for ((place, need), statements) in weighed.into_iter().zip(statements) {
-            for statement in statements.into_iter().filter(answers) {
+            let stands = |it: &Statement| answers(it) && !is_disowned(&hits[place], &it.bytes);
+            for statement in statements.into_iter().filter(stands) {
                 let turn = &turns[place];
                 let text = turn.text.get(statement.bytes.clone()).unwrap_or_default();
                 lines.push(TurnText {
@@ -188,6 +193,7 @@ impl Quoter {
                     place,
                     turn: turns[place].clone(),
                     need,
+                    is_whole: !is_disowned(&hits[place], &(0..turns[place].text.len())),
                     statements: vec![bytes],
                     needs: vec![of_statement],
                     best: 0,
@@ -323,6 +329,16 @@ fn quotations<'c>(
     }
 }
 
+/// True for words of a turn that a caller corrected, or whose fact was withdrawn.
+fn is_disowned(hit: &Hit, bytes: &Range<usize>) -> bool {
+    let disowned = hit
+        .facts
+        .iter()
+        .filter(|fact| fact.is_withdrawn() || fact.origin == Origin::Corrected);
+    let mut words = disowned.filter_map(|fact| Some(&fact.fact()?.evidence));
+    words.any(|words| (words.start as usize) < bytes.end && bytes.start < words.end as usize)
+}
+
 /// True for a statement that can answer a question.
 fn answers(statement: &Statement) -> bool {
     !matches!(
@@ -360,6 +376,7 @@ mod tests {
                 text: format!("word {place}, {}", "and more ".repeat(20)),
             },
             need,
+            is_whole: true,
             statements: vec![0..6, 0..4],
             needs: vec![0.9, 0.01],
             best: 0,

@@ -1,12 +1,17 @@
 //! Questions answered by quotations.
 
 use chrono::TimeDelta;
+use memfleet_domain::derivation::{Derivation, Origin};
 use memfleet_domain::time::Timestamp;
 use memfleet_gateway::Options;
+use memfleet_ports::conformance::knowledge::{deriving, statement};
+use memfleet_ports::conformance::samples::instant;
+use memfleet_ports::knowledge::{Applied, Knowledge, Work};
+use memfleet_ports::ledger::Ledger;
 use memfleet_ports::memory::Outcome;
 
 use crate::answering::{Answer, ask, question};
-use crate::roles::{Node, said};
+use crate::roles::{Node, acme, said, space};
 
 /// A node that answers by quotations, to which these turns were said a day apart.
 async fn told(turns: &[&str]) -> Node {
@@ -95,4 +100,25 @@ async fn without_a_reader_facts_answer_and_the_answer_says_so() {
         degraded.starts_with("quotations: the reader of turns"),
         "{degraded}"
     );
+}
+
+#[tokio::test]
+async fn words_that_a_caller_corrected_are_not_quoted() {
+    let node = told(&["My bicycle is blue."]).await;
+    let scope = acme().scope(&space("ada"));
+    let session = said("").session;
+    let turns = node.store.latest(&scope, &session, 1).await.unwrap();
+    let stated = statement(&turns[0].accepted, "My bicycle is blue.", instant(10));
+    let corrected = Derivation {
+        origin: Origin::Corrected,
+        ..stated
+    };
+    let work = Work {
+        rewrites: vec![deriving(&[&corrected])],
+        ..Work::default()
+    };
+    let applied = node.store.apply(&scope, work).await.unwrap();
+    assert_ne!(applied, Applied::Stale);
+    let answer = asked(&node, "Bicycle?").await;
+    assert_eq!(answer.end.outcome, Outcome::Abstained, "{answer:?}");
 }
