@@ -2,42 +2,30 @@
 //! understanding corpus, each in a space of its own: right, stale, both, something else, or none.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
 use futures::TryStreamExt;
-use memfleet_evaluation::understanding::{ScenarioQuestion, UnderstandingCorpus};
-use memfleet_ports::knowledge::Stage;
+use memfleet_evaluation::understanding::ScenarioQuestion;
 use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory, Outcome};
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 
-use super::changes::conversation;
+use super::changes::{STAGES, ScenarioArgs, remembered};
 use super::retrieval::progress;
 use super::{Bench, percent, query};
 use crate::config::{AnswerSource, Config, FactSource};
-use crate::corpus::{Corpus, call};
+use crate::corpus::call;
 use crate::models::ConfiguredModels;
 
 /// Hits that an answer is made of, at most.
 const DEPTH: u32 = 20;
 
-/// Agents that facts pass.
-const STAGES: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
-
 /// Arguments.
 #[derive(Debug, Args)]
 pub struct AnswersArgs {
-    /// Folder of the corpus
-    #[arg(default_value = "crates/evaluation/data/understanding")]
-    corpus: PathBuf,
-    /// Part of the corpus
-    #[arg(long, default_value = "test")]
-    part: String,
-    /// Take one scenario in so many
-    #[arg(long, default_value = "1")]
-    every: NonZeroUsize,
+    #[command(flatten)]
+    scenarios: ScenarioArgs,
     /// Source of the answers
     #[arg(long, value_enum, default_value = "quotations")]
     by: AnsweredBy,
@@ -133,10 +121,7 @@ pub async fn measure(
     args: &AnswersArgs,
     models: &ConfiguredModels,
 ) -> Result<AnswersReport, BoxError> {
-    let corpus = UnderstandingCorpus::load(&args.corpus)?;
-    let writers = corpus.scenarios.iter().filter(|it| it.part == args.part);
-    let scenarios = writers.flat_map(|writer| &writer.items);
-    let scenarios: Vec<_> = scenarios.step_by(args.every.get()).collect();
+    let scenarios = args.scenarios.scenarios()?;
     let configure = |config: &mut Config| match args.by {
         AnsweredBy::Facts => config.retrieval.answers = AnswerSource::Facts,
         AnsweredBy::Quotations => {
@@ -147,20 +132,12 @@ pub async fn measure(
     let bench = Bench::start_configured(models, &STAGES, configure).await?;
     let gateway = &bench.node.gateway;
     let mut report = AnswersReport {
-        part: args.part.clone(),
+        part: args.scenarios.part.clone(),
         scenarios: scenarios.len(),
         tenses: BTreeMap::new(),
         list: Vec::new(),
     };
-    let mut corpora = Vec::with_capacity(scenarios.len());
-    let bar = progress("remembering", scenarios.len());
-    for (number, scenario) in scenarios.iter().enumerate() {
-        let (name, told) = (format!("scenario-{number}"), [conversation(scenario)]);
-        corpora.push(Corpus::remember(&**gateway, &name, &told).await?);
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    bench.derived(&STAGES).await?;
+    let corpora = remembered(&bench, &scenarios).await?;
     let bar = progress("asking", scenarios.len());
     for (scenario, corpus) in scenarios.iter().zip(&corpora) {
         for question in &scenario.questions {

@@ -28,20 +28,57 @@ use crate::models::ConfiguredModels;
 const DEPTH: u32 = 10;
 
 /// Agents that facts pass.
-const STAGES: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
+pub(super) const STAGES: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
 
-/// Arguments.
+/// Scenarios of the understanding corpus.
 #[derive(Debug, Args)]
-pub struct ChangesArgs {
+pub(super) struct ScenarioArgs {
     /// Folder of the corpus
     #[arg(default_value = "crates/evaluation/data/understanding")]
     corpus: PathBuf,
     /// Part of the corpus
     #[arg(long, default_value = "test")]
-    part: String,
+    pub(super) part: String,
     /// Take one scenario in so many
     #[arg(long, default_value = "1")]
     every: NonZeroUsize,
+}
+
+impl ScenarioArgs {
+    /// The scenarios.
+    pub(super) fn scenarios(&self) -> Result<Vec<LabelledScenario>, BoxError> {
+        let corpus = UnderstandingCorpus::load(&self.corpus)?;
+        let writers = corpus
+            .scenarios
+            .into_iter()
+            .filter(|it| it.part == self.part);
+        let scenarios = writers.flat_map(|writer| writer.items);
+        Ok(scenarios.step_by(self.every.get()).collect())
+    }
+}
+
+/// Remembers scenarios, each in a space of its own, and waits until they are derived.
+pub(super) async fn remembered(
+    bench: &Bench,
+    scenarios: &[LabelledScenario],
+) -> Result<Vec<Corpus>, BoxError> {
+    let mut corpora = Vec::with_capacity(scenarios.len());
+    let bar = progress("remembering", scenarios.len());
+    for (number, scenario) in scenarios.iter().enumerate() {
+        let (name, told) = (format!("scenario-{number}"), [conversation(scenario)]);
+        corpora.push(Corpus::remember(&*bench.node.gateway, &name, &told).await?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    bench.derived(&STAGES).await?;
+    Ok(corpora)
+}
+
+/// Arguments.
+#[derive(Debug, Args)]
+pub struct ChangesArgs {
+    #[command(flatten)]
+    scenarios: ScenarioArgs,
     /// Name the statements that were ended
     #[arg(long)]
     list: bool,
@@ -138,22 +175,11 @@ pub async fn measure(
     args: &ChangesArgs,
     models: &ConfiguredModels,
 ) -> Result<ChangesReport, BoxError> {
-    let corpus = UnderstandingCorpus::load(&args.corpus)?;
-    let writers = corpus.scenarios.iter().filter(|it| it.part == args.part);
-    let scenarios = writers.flat_map(|writer| &writer.items);
-    let scenarios: Vec<_> = scenarios.step_by(args.every.get()).collect();
+    let scenarios = args.scenarios.scenarios()?;
     let configure = |config: &mut Config| config.constructor.facts = FactSource::Statements;
     let bench = Bench::start_configured(models, &STAGES, configure).await?;
     let gateway = &bench.node.gateway;
-    let mut corpora = Vec::with_capacity(scenarios.len());
-    let bar = progress("remembering", scenarios.len());
-    for (number, scenario) in scenarios.iter().enumerate() {
-        let (name, told) = (format!("scenario-{number}"), [conversation(scenario)]);
-        corpora.push(Corpus::remember(&**gateway, &name, &told).await?);
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    bench.derived(&STAGES).await?;
+    let corpora = remembered(&bench, &scenarios).await?;
     let mut count = Count::default();
     let bar = progress("asking", scenarios.len());
     for (scenario, corpus) in scenarios.iter().zip(&corpora) {
@@ -170,7 +196,7 @@ pub async fn measure(
     bar.finish_and_clear();
     bench.stop().await;
     Ok(ChangesReport {
-        part: args.part.clone(),
+        part: args.scenarios.part.clone(),
         scenarios: scenarios.len(),
         turns: scenarios.iter().map(|it| it.turns.len()).sum(),
         facts: count.facts,
@@ -285,7 +311,7 @@ impl Count {
 }
 
 /// A scenario as it is remembered, one session a day.
-pub(super) fn conversation(scenario: &LabelledScenario) -> Conversation {
+fn conversation(scenario: &LabelledScenario) -> Conversation {
     let turns = scenario.turns.iter().enumerate();
     Conversation {
         id: scenario.number.clone(),
