@@ -96,6 +96,18 @@ fn joins(letter: char) -> bool {
     letter.is_whitespace() || ",;:–—-،、，；：".contains(letter)
 }
 
+/// True for words that can say something: two and more, or some in a script without spaces between
+/// words. A lone word is a conjunction that the reader cut off, or an answer that needs its question.
+fn says_something(words: &str) -> bool {
+    let is_unspaced = |letter: char| {
+        // Thai to Myanmar, Khmer, and from CJK radicals to the end of Hangul syllables.
+        matches!(letter, '\u{0e00}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{2e80}'..='\u{d7ff}')
+    };
+    let parts = words.split_whitespace();
+    let spoken = parts.filter(|part| part.chars().any(char::is_alphanumeric));
+    spoken.take(2).count() == 2 || words.chars().filter(|it| is_unspaced(*it)).count() >= 3
+}
+
 fn is_fact(statement: &Statement) -> bool {
     let probabilities = [
         statement.kind_probability,
@@ -111,7 +123,7 @@ fn is_fact(statement: &Statement) -> bool {
 fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
     let said = text.get(statement.bytes.clone())?;
     let words = said.trim_start_matches(joins).trim_end_matches(joins);
-    if words.is_empty() || words.chars().count() > MAX_STATEMENT_CHARS {
+    if !says_something(words) || words.chars().count() > MAX_STATEMENT_CHARS {
         return None;
     }
     let start = statement.bytes.start + said.len() - said.trim_start_matches(joins).len();
@@ -146,4 +158,25 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
         confidence: statement.keep,
         topics: Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lone_word_says_nothing_unless_its_script_has_no_spaces() {
+        for words in ["and", "sowie", "— ok", "и", "你好", ""] {
+            assert!(!says_something(words), "{words}");
+        }
+        for words in [
+            "I run",
+            "бегаю утром",
+            "我住在里斯本",
+            "ฉันอยู่ที่นี่",
+            "나는 달린다",
+        ] {
+            assert!(says_something(words), "{words}");
+        }
+    }
 }

@@ -36,7 +36,7 @@ const MAX_WHOLE_TURN: usize = 160;
 
 /// Share of the odds of the statement of a turn that is needed most, by which a change of another
 /// one counts.
-const STATEMENT_SHARE: f32 = 0.2;
+const STATEMENT_SHARE: f32 = 0.5;
 
 /// Share of the odds of the best hit that another needs to be a further value.
 const LEAST_SHARE: f32 = 0.25;

@@ -164,6 +164,7 @@ pub async fn run(args: RecallArgs, handle: &Handle, output: &mut Output) -> Resu
         ..query
     };
     let several = query.spaces.len() > 1;
+    let states = args.granularity == HitUnit::Statement;
     let request = RecallRequest {
         query,
         wait_for,
@@ -173,7 +174,10 @@ pub async fn run(args: RecallArgs, handle: &Handle, output: &mut Output) -> Resu
     let found = handle.memory.recall(&handle.call(), request).await?;
     output.answer(
         || to_json(&found),
-        |palette| human(&found, several, palette),
+        |palette| match states {
+            true => statement_table(&found, palette),
+            false => human(&found, several, palette),
+        },
     )?;
     Ok(Exit::Done)
 }
@@ -201,6 +205,35 @@ fn hit_to_json(hit: &Hit) -> Value {
         "facts": hit.facts.iter().map(derivation_json).collect::<Vec<_>>(),
         "outdated": hit.outdated,
     })
+}
+
+/// Statements as people read them, each with who said it and when.
+fn statement_table(found: &Found, palette: Palette) -> String {
+    let columns = [
+        ("RELEVANCE", Align::Right),
+        ("SAID", Align::Left),
+        ("BY", Align::Left),
+        ("STATEMENT", Align::Left),
+        ("UNTIL", Align::Left),
+    ];
+    let rows = found.hits.iter().map(|hit| {
+        let turn = &hit.turn.accepted;
+        let text = turn.content.searchable_text();
+        let words = text.get(hit.passage.0 as usize..hit.passage.1 as usize);
+        let until = hit.facts.first().and_then(|fact| fact.valid.end);
+        [
+            hit.relevance
+                .map_or_else(String::new, |it| format!("{it:.3}")),
+            time(turn.effective_time()),
+            printable(turn.speaker.as_str()),
+            printable(words.unwrap_or(&text)),
+            until.map(time).unwrap_or_default(),
+        ]
+    });
+    let table = table(palette, columns, rows);
+    let hits = count(found.hits.len() as u64, "statement");
+    let searched = format!("{hits}; {} searched", count(found.searched, "turn"));
+    [table, with_degraded(&searched, found, palette)].join("\n\n")
 }
 
 /// The hits as people read them; `several` names the space of each.
@@ -272,7 +305,13 @@ fn signal_table(hit: &Hit, palette: Palette) -> String {
 
 fn summary(found: &Found, palette: Palette) -> String {
     let hits = count(found.hits.len() as u64, "turn");
-    let mut text = palette.dim(&format!("{hits} of {} searched", found.searched));
+    let searched = format!("{hits} of {} searched", found.searched);
+    with_degraded(&searched, found, palette)
+}
+
+/// Summary of a search with everything that was missing.
+fn with_degraded(searched: &str, found: &Found, palette: Palette) -> String {
+    let mut text = palette.dim(searched);
     for missing in &found.degraded {
         text.push('\n');
         text.push_str(&palette.warning(&format!("incomplete: {missing}")));
