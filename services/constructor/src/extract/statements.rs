@@ -97,7 +97,8 @@ fn joins(letter: char) -> bool {
 }
 
 /// True for words that can say something: two and more, or some in a script without spaces between
-/// words. A lone word is a conjunction that the reader cut off, or an answer that needs its question.
+/// words. A lone word is a conjunction that the reader cut off, or an answer that needs its
+/// question.
 fn says_something(words: &str) -> bool {
     let is_unspaced = |letter: char| {
         // Thai to Myanmar, Khmer, and from CJK radicals to the end of Hangul syllables.
