@@ -87,7 +87,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// What a block adds to the text before it without any item: separator, lead, enclosure, notice and date, counted alone.
+    /// Tokens that an empty block adds to the text before it: separator, lead, enclosure, notice and date, counted alone.
     pub fn overhead(&self) -> usize {
         let (open, close) = render::frame(self);
         let bare = [self.place.separator, &open, &close].concat();
@@ -153,7 +153,7 @@ pub enum Enclosure<'a> {
 }
 
 impl<'a> Enclosure<'a> {
-    /// The same with another nonce; plain without one.
+    /// Enclosure of the same kind with another nonce; plain without one.
     #[must_use]
     pub fn with(self, nonce: Option<Nonce<'a>>) -> Self {
         match (self, nonce) {

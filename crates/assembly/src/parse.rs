@@ -19,7 +19,7 @@ pub struct ParsedItem {
     pub mark: Option<String>,
     /// Whether it stands in the section of what tools and the web say.
     pub segregated: bool,
-    /// Whether it is a line of the section *who this is*; its mark is then the day.
+    /// True for a line of the section *who this is*; its mark is then the day.
     pub profile: bool,
     /// Its text, without indentation and marks of the block.
     pub text: String,
@@ -86,7 +86,7 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// Whether a blank line ends the section *who this is* here, as it does where nothing encloses it.
+    /// True behind a blank line in the section *who this is*, which ends it without an enclosure.
     fn ends_profile(&self) -> bool {
         self.profile && self.blanks > 0
     }

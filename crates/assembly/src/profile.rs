@@ -14,14 +14,14 @@ pub struct ProfileLine<'a> {
     pub speaker: &'a str,
     /// When it was said, if known; rendered before the text, where the template shows dates.
     pub event_time: Option<DateTime<Utc>>,
-    /// What was said, verbatim but for line ends.
+    /// Verbatim words, in one line.
     pub text: &'a str,
 }
 
 /// A rendered section. Without a line the text is empty and the counts are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileSection {
-    /// What stands at the beginning of the block, without a line end behind it.
+    /// Beginning of the block, without a line end behind it.
     pub text: String,
     /// Tokens of `text`, counted as a whole.
     pub tokens: usize,

@@ -139,7 +139,7 @@ pub(crate) fn frame(options: &Options<'_>) -> (String, String) {
     (open, close)
 }
 
-/// What encloses a block, or a part of it.
+/// Opening and closing tag of a block, or of a part of it.
 fn tags(options: &Options<'_>) -> (String, String) {
     let nonce = options.enclosure.nonce();
     nonce.map(Nonce::tags).unwrap_or_default()
@@ -151,7 +151,7 @@ fn notice(options: &Options<'_>) -> String {
     notice.map_or_else(String::new, |notice| format!("{notice}\n"))
 }
 
-/// What stands before and after the lines of a profile.
+/// Frame of a profile: the text before its lines and the text after them.
 pub(crate) fn profile_frame(options: &Options<'_>) -> (String, String) {
     let (tag, close) = tags(options);
     (format!("{tag}{}{PROFILE}\n", notice(options)), close)

@@ -89,7 +89,7 @@ impl<'a> Selection<'a> {
             trace: admission.trace,
         };
         while let Some(index) = selection.ranking.next() {
-            // What holds is decided before what it ended.
+            // A successor is decided before the candidate that it ended.
             for index in selection.chain_to(index).into_iter().rev() {
                 selection.decide(index, admission.refused[index]);
             }

@@ -213,7 +213,7 @@ sections! {
         superseded: bool = false;
         /// Whether long items may be cut to their relevant sentences. Default true.
         excerpts: bool = true;
-        /// Whether the block begins with a section *who this is*: statements about the speaker that
+        /// Section *who this is* at the beginning of the block: statements about the speaker that
         /// hold, whatever the prompt is. Default false.
         profile: bool = false;
     }

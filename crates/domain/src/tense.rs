@@ -3,11 +3,11 @@
 /// Time that a prompt asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PromptTense {
-    /// What holds now; also a prompt that asks about no time.
+    /// Present; also a prompt that asks about no time.
     Now,
-    /// What held before.
+    /// Past: an earlier value.
     Before,
-    /// What held at a time that it names.
+    /// Time that the prompt names.
     AsOf,
     /// All values that there were.
     All,

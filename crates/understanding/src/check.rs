@@ -9,6 +9,7 @@ use memfleet_domain::statement::RelationScores;
 use memfleet_domain::tense::PromptTense;
 use serde::Deserialize;
 
+use crate::heads::sigmoid;
 use crate::{PlacedStatements, ReadTurn, ReaderError, ReaderModel, TurnPair, TurnToRead};
 
 /// Answers of the training program (`training/memfleet_training/reference.py`).
@@ -153,7 +154,7 @@ impl ReaderModel {
         let prompt = self.prompt_vector(&need.prompt, "", &at_once)?;
         let lines = self.line_vectors(&[(&need.line, false)], &at_once)?;
         let odds = self.need(&prompt, &lines[0]);
-        differences.add(1.0 / (1.0 + (-odds).exp()), need.need);
+        differences.add(sigmoid(odds), need.need);
         for (found, expected) in prompt.tense.probabilities.iter().zip(need.tense) {
             differences.add(*found, expected);
         }

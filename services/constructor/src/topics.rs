@@ -57,9 +57,9 @@ impl TopicFilter {
         let found = drafts.iter().flatten().collect::<Vec<_>>();
         let mut verdicts = self.verdicts(scope, &found).await?.into_iter();
         let admitted = drafts.into_iter().map(|drafts| {
-            let admitted = drafts.into_iter().filter_map(|draft| {
-                let verdict = verdicts.next().flatten()?;
-                Some(verdict.applied(draft))
+            let admitted = drafts.into_iter().filter_map(|mut draft| {
+                verdicts.next().flatten()?.apply(&mut draft);
+                Some(draft)
             });
             admitted.collect()
         });
@@ -140,13 +140,12 @@ pub(crate) struct FactVerdict {
 }
 
 impl FactVerdict {
-    /// The fact with its tags, and its statement kept or not.
-    pub(crate) fn applied(self, mut draft: Draft) -> Draft {
+    /// Gives a fact its tags, and keeps its statement or not.
+    pub(crate) fn apply(self, draft: &mut Draft) {
         draft.topics = self.tags;
         if let Some(labels) = &mut draft.statement {
             labels.kept = self.is_kept;
         }
-        draft
     }
 }
 

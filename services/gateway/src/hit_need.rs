@@ -24,19 +24,22 @@ pub(crate) fn hit_line(hit: &Hit) -> TurnText {
     let passage = hit.passage.0 as usize..hit.passage.1 as usize;
     let passage = text.get(passage).filter(|passage| !passage.is_empty());
     let passage = passage.unwrap_or(&text);
-    TurnText {
-        speaker: turn.speaker.to_string(),
-        is_assistant: turn.role == Role::Assistant,
-        text: passage[..passage.floor_char_boundary(MAX_LINE_BYTES)].to_owned(),
-    }
+    said_in(
+        hit,
+        passage[..passage.floor_char_boundary(MAX_LINE_BYTES)].to_owned(),
+    )
 }
 
 /// Words of a fact of a hit, and who said them.
 pub(crate) fn statement_line(hit: &Hit, fact: &Derivation) -> TurnText {
+    said_in(hit, fact.body.found_by())
+}
+
+fn said_in(hit: &Hit, text: String) -> TurnText {
     TurnText {
         speaker: hit.turn.accepted.speaker.to_string(),
         is_assistant: hit.turn.accepted.role == Role::Assistant,
-        text: fact.body.found_by(),
+        text,
     }
 }
 

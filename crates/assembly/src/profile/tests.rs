@@ -1,4 +1,4 @@
-//! What a section promises, by example and by property.
+//! Tests of the profile section: examples, and properties of any input.
 
 use super::*;
 use crate::{Candidate, Template, Tokenizer, assemble, parse, sanitise};

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::derivation::{Body, ChangeKind, Derivation, Kind, Origin};
-use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_domain::time::TimeRange;
 use memfleet_domain::turn::Turn;
@@ -105,10 +104,7 @@ impl Rebuilder {
                     && fact.is_withdrawn()
                     && !self.is_refuted(fact, &known)
                 {
-                    let judged = fact
-                        .fact()
-                        .map(|draft| verdict.clone().applied(draft.clone()));
-                    rewrites.push(self.revival(fact, stated.valid, judged));
+                    rewrites.push(self.revival(fact, stated.valid, verdict));
                 }
             }
         }
@@ -159,12 +155,10 @@ impl Rebuilder {
                     self.0.withdrawal(id, &[fact], reason)
                 }
                 Some(verdict) => {
-                    let judged = verdict.clone().applied(fact.fact()?.clone());
                     let id = ChangeId::of("tagged", &parts);
-                    (judged != *fact.fact()?).then(|| {
-                        let tagged = with_draft(fact.next(id), judged);
-                        self.rewrite(tagged, "it follows the topics of now")
-                    })
+                    let judged = judged(fact.next(id), verdict);
+                    let follows = judged.body == fact.body;
+                    (!follows).then(|| self.rewrite(judged, "it follows the topics of now"))
                 }
             }
         });
@@ -201,15 +195,13 @@ impl Rebuilder {
     }
 
     /// The change by which a withdrawn fact holds again.
-    fn revival(&self, fact: &Derivation, valid: TimeRange, judged: Option<Draft>) -> Rewrite {
+    fn revival(&self, fact: &Derivation, valid: TimeRange, verdict: &FactVerdict) -> Rewrite {
         let version = (fact.version + 1).to_be_bytes();
         let id = ChangeId::of("revived", &[fact.id.as_bytes(), &version]);
-        let next = fact.next(id);
-        let next = match judged {
-            Some(draft) => with_draft(next, draft),
-            None => next,
+        let revived = Derivation {
+            valid,
+            ..judged(fact.next(id), verdict)
         };
-        let revived = Derivation { valid, ..next };
         self.rewrite(revived, "the extractor of now finds it")
     }
 
@@ -242,10 +234,10 @@ impl Rebuilder {
     }
 }
 
-/// The fact with this draft in place of its own.
-fn with_draft(mut derivation: Derivation, draft: Draft) -> Derivation {
+/// A fact as the topics make it.
+fn judged(mut derivation: Derivation, verdict: &FactVerdict) -> Derivation {
     if let Body::Fact(fact) = &mut derivation.body {
-        **fact = draft;
+        verdict.clone().apply(fact);
     }
     derivation
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench;
+mod editing_reader;
 mod episodes;
 mod statements;
 mod topics;

@@ -2,20 +2,16 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use memfleet_constructor::{Rules, StatementExtractor};
-use memfleet_domain::Fault;
 use memfleet_domain::derivation::Origin;
 use memfleet_domain::ids::ChangeId;
-use memfleet_domain::statement::{RelationScores, Statement};
+use memfleet_domain::statement::Statement;
 use memfleet_ports::conformance::samples::turn;
 use memfleet_ports::knowledge::Question;
 use memfleet_ports::testing::SentenceReader;
-use memfleet_ports::turn_reader::{
-    NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
-};
 
 use crate::bench::Bench;
+use crate::editing_reader::EditingReader;
 
 fn by_sentences() -> StatementExtractor {
     let reader = Arc::new(SentenceReader::default());
@@ -52,35 +48,12 @@ async fn a_rebuild_replaces_facts_by_rules_with_statements_and_back() {
     assert_eq!(told(&bench).await, rules);
 }
 
-/// Reader that takes the sentences of a turn as one statement.
-struct WholeReader(SentenceReader);
-
-#[async_trait]
-impl TurnReader for WholeReader {
-    async fn statements(
-        &self,
-        turns: Vec<TurnInContext>,
-    ) -> Result<ReaderAnswers<Vec<Statement>>, Fault> {
-        let mut read = self.0.statements(turns).await?;
-        for statements in &mut read.answers {
-            let end = statements.last().map_or(0, |last| last.bytes.end);
-            statements.truncate(1);
-            for first in statements {
-                first.bytes.end = end;
-            }
-        }
-        Ok(read)
-    }
-
-    async fn relations(
-        &self,
-        pairs: Vec<TurnComparison>,
-    ) -> Result<ReaderAnswers<Vec<RelationScores>>, Fault> {
-        self.0.relations(pairs).await
-    }
-
-    async fn needs(&self, question: NeedQuestion) -> Result<PromptReading, Fault> {
-        self.0.needs(question).await
+/// Takes the sentences of a turn as one statement.
+fn as_one(statements: &mut Vec<Statement>) {
+    let end = statements.last().map_or(0, |last| last.bytes.end);
+    statements.truncate(1);
+    for first in statements {
+        first.bytes.end = end;
     }
 }
 
@@ -93,7 +66,7 @@ async fn a_turn_that_is_read_again_and_cut_otherwise_keeps_its_statements() {
         .await;
     let statements = bench.derive().await;
     assert_eq!(statements, ["I live in Rome.", "My cat is called Pixel."]);
-    let reader = Arc::new(WholeReader(SentenceReader::default()));
+    let reader = Arc::new(EditingReader::new(as_one));
     bench.deriver.extractor = Arc::new(StatementExtractor { reader });
     bench.begin_again().await;
     assert_eq!(bench.derive().await, statements);

@@ -6,18 +6,15 @@ use async_trait::async_trait;
 use memfleet_constructor::{ExtractedFacts, Extractor, StatementExtractor, Utterances};
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::space::Locale;
-use memfleet_domain::statement::{RelationScores, Statement};
+use memfleet_domain::statement::Statement;
 use memfleet_domain::topic::{Topic, TopicAction};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::conformance::samples::{home, turn};
 use memfleet_ports::knowledge::{Question, Stage};
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::testing::SentenceReader;
-use memfleet_ports::turn_reader::{
-    NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
-};
 
 use crate::bench::{Bench, Literal};
+use crate::editing_reader::EditingReader;
 
 fn topic(name: &str, action: TopicAction, example: &str) -> Topic {
     Topic {
@@ -198,31 +195,10 @@ impl Extractor for Mute {
     }
 }
 
-/// Reader that holds nothing worth keeping.
-struct FaintReader(SentenceReader);
-
-#[async_trait]
-impl TurnReader for FaintReader {
-    async fn statements(
-        &self,
-        turns: Vec<TurnInContext>,
-    ) -> Result<ReaderAnswers<Vec<Statement>>, Fault> {
-        let mut read = self.0.statements(turns).await?;
-        for statement in read.answers.iter_mut().flatten() {
-            statement.keep = 0.2;
-        }
-        Ok(read)
-    }
-
-    async fn relations(
-        &self,
-        pairs: Vec<TurnComparison>,
-    ) -> Result<ReaderAnswers<Vec<RelationScores>>, Fault> {
-        self.0.relations(pairs).await
-    }
-
-    async fn needs(&self, question: NeedQuestion) -> Result<PromptReading, Fault> {
-        self.0.needs(question).await
+/// Holds no statement worth keeping.
+fn faint(statements: &mut Vec<Statement>) {
+    for statement in statements {
+        statement.keep = 0.2;
     }
 }
 
@@ -237,7 +213,7 @@ async fn listed(bench: &Bench) -> Vec<String> {
 #[tokio::test]
 async fn a_topic_to_keep_stands_over_the_worth_of_a_statement() {
     let mut bench = Bench::new().await;
-    let reader = Arc::new(FaintReader(SentenceReader::default()));
+    let reader = Arc::new(EditingReader::new(faint));
     let extractor: Arc<dyn Extractor> = Arc::new(StatementExtractor { reader });
     bench.deriver.extractor = extractor.clone();
     bench
