@@ -87,8 +87,8 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Tokens that an empty block adds to the text before it: separator, lead, enclosure, notice and
-    /// date, counted alone.
+    /// Tokens that an empty block adds to the text before it: separator, lead, enclosure, notice
+    /// and date, counted alone.
     pub fn overhead(&self) -> usize {
         let (open, close) = render::frame(self);
         let bare = [self.place.separator, &open, &close].concat();
