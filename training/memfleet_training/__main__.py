@@ -14,7 +14,7 @@ from .data import CorpusPart
 from .evaluation import need_figures, pair_figures, statement_figures, tense_figures
 from .export import export_reader
 from .needs import space_examples
-from .pairs import pair_examples
+from .pairs import group_examples, pair_examples
 from .reader import TASKS, Reader, train_reader, trained
 from .reference import write_reference
 from .statements import turn_examples
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("target/reader"), help="checkpoint, weights and figures")
     parser.add_argument("--frozen", type=int, default=4, help="lower layers that stay those of the base")
     parser.add_argument("--passes", default="4,5,9,3", help="passes over turns, pairs, memories and questions")
-    parser.add_argument("--scenarios", type=int, help="train on this many scenarios, without contrast sets: for learning curves")
+    parser.add_argument("--scenarios", type=int, help="train on this many scenarios, without contrast sets and pairs: for learning curves")
     parser.add_argument("--init", type=Path, help="weights (`reader.pt`) to go on from; default: the base")
     parser.add_argument("--rate", type=float, default=2e-4, help="highest learning rate of the encoder")
     parser.add_argument("--sample", type=int, help="evaluate on this many scenarios")
@@ -71,7 +71,7 @@ def train(reader: Reader, options: argparse.Namespace) -> None:
 
 
 def evaluate(reader: Reader, options: argparse.Namespace) -> dict:
-    """Figures on the `test` part: scenarios, contrast sets, meetings and prompts apart."""
+    """Figures on the `test` part: scenarios, contrast sets, pairs, meetings and prompts apart."""
     builder = SequenceBuilder(reader.encoder.tokenizer)
     part = CorpusPart(options.corpus, "test", options.meetings)
     scenarios = part.scenarios
@@ -86,6 +86,8 @@ def evaluate(reader: Reader, options: argparse.Namespace) -> dict:
         for name, talks in sets.items()
         if talks
     }
+    if part.groups:
+        figures["groups"] = pair_figures(reader, group_examples(part.groups, builder))
     figures["tenses"] = tense_figures(reader, tense_examples(scenarios, part.spaces, builder))
     if part.spaces:
         figures["needs"] = need_figures(reader, space_examples(part.spaces, builder))

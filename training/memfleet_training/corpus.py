@@ -73,6 +73,49 @@ class Scenario:
     questions: list[Question] = field(default_factory=list)
 
 
+UNITS = {"min": 1, "h": 60, "d": 1_440, "w": 10_080, "mo": 43_200, "y": 525_600}
+
+
+@dataclass
+class PairGroup:
+    """Earlier turn with one statement, and later turns that might follow it, each with its relation."""
+
+    writer: str
+    number: str
+    language: str
+    earlier: Turn | None = None
+    later: list[tuple[str, Turn]] = field(default_factory=list)
+
+
+def read_groups(folder: Path) -> list[PairGroup]:
+    """Groups of pairs of a part, by writer and number."""
+    groups: list[PairGroup] = []
+    for path in sorted(Path(folder).glob("*/*.txt")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            head, _, rest = line.partition(" ")
+            if head == "##":
+                number, language = (part.strip() for part in rest.split("|"))
+                groups.append(PairGroup(path.parent.name, number, language))
+            elif head == "<":
+                groups[-1].earlier = _marked_turn(rest)
+            elif head == ">":
+                relation, gap, said = rest.split(" ", 2)
+                count, unit = re.match(r"\+(\d+)([a-z]+)$", gap).groups()
+                time = groups[-1].earlier.time + timedelta(minutes=int(count) * UNITS[unit])
+                groups[-1].later.append((relation, _marked_turn(f"{time:%Y-%m-%dT%H:%M} {said}")))
+    return groups
+
+
+def _marked_turn(rest: str) -> Turn:
+    """Turn with the one statement that stands in double brackets."""
+    turn = _turn(rest)
+    before, _, behind = turn.text.partition("[[")
+    span, _, after = behind.partition("]]")
+    turn.text = before + span + after
+    turn.statements.append(Statement(len(before), len(before) + len(span), "state", "me", False, False, None, None))
+    return turn
+
+
 def read_part(folder: Path) -> list[Scenario]:
     """Scenarios of a part (`train` or `test`), by writer and number."""
     scenarios: list[Scenario] = []

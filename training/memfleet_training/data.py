@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from .corpus import Scenario, read_meetings, read_part
+from .corpus import PairGroup, Scenario, read_groups, read_meetings, read_part
 from .needs import Space, question_examples, read_spaces, space_examples
-from .pairs import pair_examples
+from .pairs import group_examples, pair_examples
 from .statements import turn_examples
 from .tenses import tense_examples
 from .texts import SequenceBuilder
@@ -18,7 +18,7 @@ UNLISTED_SHARE = 0.08
 
 
 class CorpusPart:
-    """Scenarios, meetings and memories of `train` or `test`. Meetings are optional: their text is fetched."""
+    """Scenarios, groups of pairs, meetings and memories of `train` or `test`. Meetings are optional: their text is fetched."""
 
     def __init__(self, corpus: Path, part: str, meetings: Path | None, limit: int | None = None) -> None:
         scenarios = read_part(corpus / part)
@@ -28,6 +28,7 @@ class CorpusPart:
         contrast = [] if limit else read_part(corpus / "contrast" / part)
         self.scenarios: list[Scenario] = scenarios
         self.contrast: list[Scenario] = contrast
+        self.groups: list[PairGroup] = [] if limit else read_groups(corpus / "pairs" / part)
         self.meetings: list[Scenario] = read_meetings(meetings / part) if meetings else []
         self.spaces: list[Space] = read_spaces(corpus / "needs" / part)
 
@@ -36,7 +37,7 @@ class CorpusPart:
         talks = self.scenarios + self.contrast + self.meetings
         return {
             "statements": turn_examples(talks, builder),
-            "pairs": pair_examples(talks, builder, others=UNLISTED_SHARE),
+            "pairs": pair_examples(talks, builder, others=UNLISTED_SHARE) + group_examples(self.groups, builder),
             "needs": space_examples(self.spaces, builder) + question_examples(talks, builder),
             "tenses": tense_examples(talks, self.spaces, builder),
         }

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .batches import length_batches, padded, span_means
-from .corpus import RELATIONS, Scenario, Turn
+from .corpus import RELATIONS, PairGroup, Scenario, Turn
 from .encoder import Encoder
 from .statements import speaker_head
 from .texts import SequenceBuilder
@@ -77,6 +77,20 @@ def pair_examples(
                 pair.source = (number, later, earlier)
                 if pair.relations:
                     examples.append(pair)
+    return examples
+
+
+def group_examples(groups: list[PairGroup], builder: SequenceBuilder) -> list[TurnPair]:
+    """The earlier turn of each group beside each later one, of which one statement each is compared."""
+    examples = []
+    for number, group in enumerate(groups):
+        for place, (relation, later) in enumerate(group.later):
+            pair = turn_pair(builder, group.earlier, later)
+            if pair.later[0] and pair.earlier[0]:
+                pair.relations = {(0, 0): RELATIONS.index(relation)}
+                pair.listed = {(0, 0)}
+                pair.source = (number, place, 0)
+                examples.append(pair)
     return examples
 
 

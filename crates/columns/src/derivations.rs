@@ -29,6 +29,7 @@ pub fn from_status(status: Status) -> i64 {
         Status::Settled => 1,
         Status::Open => 2,
         Status::Dismissed => 3,
+        Status::Possible => 4,
     }
 }
 
@@ -39,6 +40,7 @@ pub fn to_status(number: i64) -> Result<Status> {
         Status::Settled,
         Status::Open,
         Status::Dismissed,
+        Status::Possible,
     ]
     .into_iter()
     .find(|status| from_status(*status) == number)
@@ -48,7 +50,7 @@ pub fn to_status(number: i64) -> Result<Status> {
 /// The numbers of these statuses; of all where none is named.
 pub fn status_numbers(statuses: &[Status]) -> Vec<i64> {
     if statuses.is_empty() {
-        return (0..4).collect();
+        return (0..=from_status(Status::Possible)).collect();
     }
     statuses.iter().map(|status| from_status(*status)).collect()
 }

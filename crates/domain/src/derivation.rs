@@ -268,10 +268,12 @@ pub enum Status {
     Open,
     /// It is none: a caller undid what settled it, or both can hold. It is not settled again.
     Dismissed,
+    /// It is likely and not certain: both hold, and recall puts the newer one first.
+    Possible,
 }
 
-/// Two facts that cannot both hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Two facts that cannot both hold, or cannot with some probability.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conflict {
     /// The same, whoever finds it and however often.
     pub id: ConflictId,
@@ -287,8 +289,11 @@ pub struct Conflict {
     pub found_at: Timestamp,
     /// What became of it.
     pub status: Status,
-    /// Who judged (`rules-1`, or a model and the version of its prompt).
+    /// Who judged (`rules-1`, the reader of turns, or a model and the version of its prompt).
     pub judge: String,
+    /// Probability that they cannot both hold, from 0 to 1. Absent where the judge gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f32>,
 }
 
 /// A version of a derivation with the change that wrote it.

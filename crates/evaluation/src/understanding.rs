@@ -1,6 +1,7 @@
 //! The understanding corpus (`data/understanding`, whose README has the formats): scenarios, which
 //! are short conversations whose clauses, pairs of statements and questions are labelled; contrast
-//! sets of them; prompts with the memory that they meet; labels of the clauses of real meetings.
+//! sets of them; pairs of statements alone; prompts with the memory that they meet; labels of the
+//! clauses of real meetings.
 
 mod checking;
 mod contrast;
@@ -9,6 +10,7 @@ mod folders;
 mod lines;
 mod meetings;
 mod needs;
+mod pairs;
 mod reading;
 
 use chrono::NaiveDateTime;
@@ -20,6 +22,7 @@ pub use folders::{CorpusError, WriterFolder};
 pub use lines::LineError;
 pub use meetings::{LabelledClause, MeetingLabels, MeetingTurn};
 pub use needs::{LabelledPrompt, MemoryLine, NeedSpace, PromptKind};
+pub use pairs::{LaterTurn, MarkedTurn, PairGroup};
 pub use reading::read;
 
 /// Defines an enum whose variants have names in files.

@@ -201,7 +201,8 @@ pub struct Work {
     pub staging: Staging,
     /// Ends the rebuild of the space: what is staged is in use, written by this change.
     pub publish: Option<Change>,
-    /// Conflicts that were found. One that is open or dismissed stays as it is; one that was settled and is found again is to be settled again; that
+    /// Conflicts that were found. One that is open or dismissed stays as it is, and one that was settled
+    /// where it is only possible now. One that was settled and is found again is to be settled again; that
     /// and another one is a change of the space.
     pub found: Vec<Conflict>,
     /// Conflicts whose status changes. The work is stale where one that was dismissed would be

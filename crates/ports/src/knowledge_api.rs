@@ -395,7 +395,7 @@ pub trait KnowledgeService: Send + Sync {
         id: DerivationId,
     ) -> Result<Vec<Derivation>, Fault>;
 
-    /// Conflicts with one of these statuses (none: with any), oldest first.
+    /// Conflicts with one of these statuses (none: with any but [`Status::Possible`]), oldest first.
     async fn conflicts(
         &self,
         context: &Context,

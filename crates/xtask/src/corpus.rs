@@ -28,6 +28,7 @@ pub fn check(root: &Path) -> Result<()> {
     );
     print_scenarios("scenarios", &corpus.scenarios);
     print_scenarios("contrast", &corpus.contrast);
+    print_pairs(&corpus);
     print_needs(&corpus);
     print_meetings(&corpus);
     let most = shared.values().copied().fold(0.0, f64::max);
@@ -53,6 +54,14 @@ fn print_scenarios(set: &str, writers: &[WriterFolder<LabelledScenario>]) {
         "  languages: {}",
         counts(scenarios.iter().map(|it| &it.language))
     );
+}
+
+fn print_pairs(corpus: &UnderstandingCorpus) {
+    let groups = corpus.pairs.iter().flat_map(|it| &it.items);
+    let later = groups.clone().flat_map(|it| &it.later);
+    println!("pairs: {}", sizes(&corpus.pairs));
+    println!("  later turns: {}", counts(later.map(|it| it.relation.name())));
+    println!("  languages: {}", counts(groups.map(|it| &it.language)));
 }
 
 fn print_needs(corpus: &UnderstandingCorpus) {

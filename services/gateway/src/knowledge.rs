@@ -39,6 +39,14 @@ const FACTS: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
 /// … episodes …
 const EPISODES: [Stage; 1] = [Stage::Episodes];
 
+/// Statuses of conflicts that a caller gets who names none.
+const CERTAIN_STATUSES: [Status; 4] = [
+    Status::Found,
+    Status::Settled,
+    Status::Open,
+    Status::Dismissed,
+];
+
 /// … and narratives.
 pub(crate) const NARRATIVES: [Stage; 3] = [Stage::Episodes, Stage::Bind, Stage::Consolidate];
 
@@ -238,6 +246,10 @@ impl KnowledgeService for Gateway {
     ) -> Result<Page<Disagreement>, Fault> {
         let scope = self.existing(context, space).await?;
         let after = page.after.as_ref();
+        let statuses = match statuses {
+            [] => &CERTAIN_STATUSES,
+            statuses => statuses,
+        };
         let conflicts = self
             .knowledge
             .conflicts(&scope, statuses, page.limit, after)

@@ -1,6 +1,7 @@
 //! Annotation of search hits with the facts that their turns state. Where the query asks for a statement
 //! that its speaker took back, that another statement ended, or that a caller corrected, the hit is marked
-//! and the turn that took its place stands before it. Nothing else that rules derived marks or moves a hit.
+//! and the turn that took its place stands before it. One that another statement may have ended is not
+//! marked, and stands behind that one. Nothing else that rules derived marks or moves a hit.
 
 mod order;
 mod statements;
@@ -21,9 +22,12 @@ use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
-use order::{in_order, missing, put_first, put_past_first, statement_behind_first};
+use order::{
+    in_order, missing, put_first, put_newer_first, put_past_first, statement_behind_first,
+};
 use statements::AskedStatements;
 pub(crate) use statements::has_ended;
+use statements::is_statement;
 
 /// Facts read at a time.
 const PAGE: u32 = 1_000;
@@ -58,9 +62,12 @@ impl Gateway {
         found
     }
 
-    /// Puts the best close hit that states the answer first. Only English has statement forms; the
-    /// language is read where a hit would move.
+    /// Puts the best close hit that states the answer first, where facts are clauses of rules. Only English
+    /// has statement forms; the language is read where a hit would move.
     async fn put_statement_first(&self, context: &Context, query: &Query, hits: &mut [Hit]) {
+        if hits.iter().flat_map(|hit| &hit.facts).any(is_statement) {
+            return;
+        }
         let Some(question) = PresentQuestion::of(&query.text, Language::English) else {
             return;
         };
@@ -90,26 +97,28 @@ impl Gateway {
             let of_hit = facts.get(&hit.turn.accepted.id);
             hit.facts = of_hit.cloned().unwrap_or_default();
         }
-        if !facts.values().flatten().any(is_changed) {
+        let now = query.filter.as_of.happened_by;
+        let now = now.unwrap_or_else(|| self.clock.now());
+        let here: Vec<&Hit> = hits.iter().filter(|hit| hit.space == *space).collect();
+        let possible = self.possible_changes(&scope, &here, now).await?;
+        if possible.is_empty() && !facts.values().flatten().any(is_changed) {
             return Ok(problem);
         }
         let locale = self.spaces.locale(&scope).await?.unwrap_or_default();
         let language = Language::tagged(locale.language.as_deref());
         let asking = Asking::of(&query.text, language);
-        let now = query.filter.as_of.happened_by;
-        let now = now.unwrap_or_else(|| self.clock.now());
-        let here: Vec<&Hit> = hits.iter().filter(|hit| hit.space == *space).collect();
-        let statements = self.asked_statements(context, &query.text, &here).await;
-        let mut statements = statements.unwrap_or_else(|fault| {
+        let statements = self.asked_statements(context, &query.text, &here, &possible);
+        let mut statements = statements.await.unwrap_or_else(|fault| {
             problem = Some(format!("statements: {fault}"));
             AskedStatements::default()
         });
         if statements.is_of_the_past {
-            put_past_first(hits, space, &statements.ended, now);
-            statements.ended.clear();
+            put_past_first(hits, space, &statements.needed, now);
+            statements.needed.clear();
         }
+        put_newer_first(hits, space, &possible, &statements.needed);
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {
-            hit.outdated = outdated(hit, &asking, &statements.ended, now).map(|fact| fact.id);
+            hit.outdated = outdated(hit, &asking, &statements.needed, now).map(|fact| fact.id);
         }
         let here = || hits.iter().filter(|hit| hit.space == *space);
         let asked: Vec<&Derivation> = here().filter_map(Hit::outdated_fact).collect();

@@ -53,6 +53,7 @@ impl LocalJudge {
             found_at: self.clock.now(),
             status: Status::Found,
             judge: judge.to_owned(),
+            probability: None,
         }
     }
 }

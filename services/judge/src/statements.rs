@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 use memfleet_agents::conflicts::Verdict;
-use memfleet_domain::derivation::{Conflict, Contradiction, Derivation, Kind, Origin};
+use memfleet_domain::derivation::{Conflict, Contradiction, Derivation, Kind, Origin, Status};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ConflictId, TurnId};
-use memfleet_domain::statement::{RelationScores, StatementRelation};
+use memfleet_domain::statement::{ChangeThresholds, RelationScores, StatementRelation};
 use memfleet_domain::turn::{Role, Turn};
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::{CallPriority, Context};
@@ -19,12 +19,6 @@ use memfleet_ports::retriever::Query;
 use memfleet_ports::turn_reader::{TurnComparison, TurnStatements, TurnText};
 
 use crate::LocalJudge;
-
-/// Least probability of a change by which a statement is ended.
-const LEAST_CHANGE: f32 = 0.7;
-
-/// Least probability of a correction by which a statement was never so; below, it held until then.
-const LEAST_CORRECTION: f32 = 0.8;
 
 /// Turns of the same session and speaker that a new one is compared with, the last before it.
 const RECENT_TURNS: usize = 3;
@@ -191,7 +185,14 @@ impl LocalJudge {
                 let verdict = pair.and_then(|(older, newer)| verdict(&older.0, &newer.0, scores));
                 conflicts.extend(verdict.map(|verdict| {
                     let id = ConflictId::of(verdict.older, verdict.newer);
-                    self.conflict(id, verdict, &read.reader)
+                    Conflict {
+                        status: match scores.change() >= ChangeThresholds::ENDED {
+                            true => Status::Found,
+                            false => Status::Possible,
+                        },
+                        probability: Some(scores.change()),
+                        ..self.conflict(id, verdict, &read.reader)
+                    }
                 }));
             }
         }
@@ -262,13 +263,14 @@ fn in_order<'t>(one: &'t StatedText, other: &'t StatedText) -> [&'t StatedText; 
     }
 }
 
-/// The verdict where the later statement ends or corrects the earlier one, which still holds and is
+/// The verdict where the later statement may end or correct the earlier one, which still holds and is
 /// about the same person. One that began at the same instant ends nothing: the older one would have
 /// held at no time.
 fn verdict(older: &Derivation, newer: &Derivation, scores: &RelationScores) -> Option<Verdict> {
     let (before, after) = (older.fact()?, newer.fact()?);
-    let is_change = scores.change() >= LEAST_CHANGE;
-    let is_correction = scores.probability(StatementRelation::Corrects) >= LEAST_CORRECTION;
+    let is_change = scores.change() >= ChangeThresholds::POSSIBLE;
+    let correction = scores.probability(StatementRelation::Corrects);
+    let is_correction = correction >= ChangeThresholds::CORRECTED;
     let ends = newer.valid.start.filter(|_| !is_correction);
     let leaves_time = is_correction || ends > older.valid.start;
     if !is_change || !leaves_time || before.claim.subject != after.claim.subject {

@@ -168,5 +168,6 @@ fn name(status: Status) -> &'static str {
         Status::Settled => "settled",
         Status::Open => "open",
         Status::Dismissed => "dismissed",
+        Status::Possible => "possible",
     }
 }

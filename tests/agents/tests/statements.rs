@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use memfleet_agents_together::Memory;
-use memfleet_domain::derivation::{Contradiction, Derivation, Origin, Status};
+use memfleet_domain::derivation::{Conflict, Contradiction, Derivation, Origin, Status};
 use memfleet_domain::statement::{StatementKind, StatementOwner};
 use memfleet_domain::time::AsOf;
 use memfleet_ports::conformance::samples::{home, instant};
 use memfleet_ports::context::Context;
+use memfleet_ports::knowledge::{Knowledge, Work};
 use memfleet_ports::knowledge_api::{Correction, UpdateRequest};
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::testing::SentenceReader;
@@ -73,6 +74,32 @@ async fn a_statement_that_another_ends_is_closed_where_that_begins() {
         .collect();
     assert_eq!(told, [(Contradiction::Functional, Status::Settled)]);
     assert_eq!(conflicts[0].judge, SentenceReader::NAME);
+}
+
+#[tokio::test]
+async fn a_change_that_is_only_possible_ends_nothing_until_it_is_found() {
+    let memory = Memory::of_statements().await;
+    memory.say(1, "I live in Rome.").await;
+    memory.say(10, "Perhaps I live in Oslo.").await;
+    let both = ["I live in Rome.", "Perhaps I live in Oslo."];
+    assert_eq!(memory.known(20).await, both);
+    let conflicts = memory.conflicts().await;
+    let told: Vec<_> = conflicts
+        .iter()
+        .map(|it| (it.status, it.probability))
+        .collect();
+    assert_eq!(told, [(Status::Possible, Some(0.5))]);
+    let conflict = Conflict {
+        status: Status::Found,
+        ..conflicts[0].clone()
+    };
+    let work = Work {
+        found: vec![conflict],
+        ..Work::default()
+    };
+    memory.store.apply(&home(), work).await.unwrap();
+    memory.settle().await;
+    assert_eq!(memory.known(20).await, ["Perhaps I live in Oslo."]);
 }
 
 #[tokio::test]

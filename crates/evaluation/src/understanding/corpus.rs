@@ -7,7 +7,8 @@ use std::path::Path;
 use super::checking::folded;
 use super::folders::{self, CorpusError, WriterFolder};
 use super::{
-    LabelledScenario, MeetingLabels, NeedSpace, ScenarioBounds, ScenarioTurn, contrast, read,
+    LabelledScenario, MeetingLabels, NeedSpace, PairGroup, ScenarioBounds, ScenarioTurn, contrast,
+    read,
 };
 
 /// Characters of a run of text that two writers should not share.
@@ -32,6 +33,8 @@ pub struct UnderstandingCorpus {
     pub scenarios: Vec<WriterFolder<LabelledScenario>>,
     /// Contrast sets, three scenarios each.
     pub contrast: Vec<WriterFolder<LabelledScenario>>,
+    /// Pairs of statements, by group.
+    pub pairs: Vec<WriterFolder<PairGroup>>,
     /// Prompts for need, by space.
     pub needs: Vec<WriterFolder<NeedSpace>>,
     /// Labels of real meetings, by piece.
@@ -44,6 +47,7 @@ impl UnderstandingCorpus {
         Ok(Self {
             scenarios: folders::load(folder, |_, text| read(text))?,
             contrast: folders::load(&folder.join("contrast"), |_, text| read(text))?,
+            pairs: folders::load(&folder.join("pairs"), |_, text| PairGroup::read(text))?,
             needs: folders::load(&folder.join("needs"), |number, text| {
                 Ok(vec![NeedSpace::read(number, text)?])
             })?,
@@ -66,6 +70,7 @@ impl UnderstandingCorpus {
             let triples = contrast::problems(items).into_iter();
             problems.extend(triples.map(|problem| format!("{writer} {problem}")));
         }
+        problems.extend(self.group_problems());
         problems.extend(self.space_problems());
         problems.extend(self.meeting_problems());
         problems
@@ -76,14 +81,29 @@ impl UnderstandingCorpus {
         let writers = [
             names(&self.scenarios),
             names(&self.contrast),
+            names(&self.pairs),
             names(&self.needs),
+            names(&self.meetings),
         ];
-        let writers = writers.into_iter().chain([names(&self.meetings)]).flatten();
-        let twice = writers.filter_map(|(writer, part)| {
+        let twice = writers.into_iter().flatten().filter_map(|(writer, part)| {
             let other = parts.insert(writer, part)?;
             Some(format!("{writer} wrote for {other} and {part}"))
         });
         twice.collect()
+    }
+
+    fn group_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut numbers = HashSet::new();
+        for (writer, group) in items(&self.pairs) {
+            let number = &group.number;
+            if !numbers.insert((writer, number)) {
+                problems.push(format!("{writer} {number}: the number is taken"));
+            }
+            let own = group.problems().into_iter();
+            problems.extend(own.map(|problem| format!("{writer} {number}: {problem}")));
+        }
+        problems
     }
 
     fn space_problems(&self) -> Vec<String> {
@@ -160,6 +180,11 @@ impl UnderstandingCorpus {
         for (writer, scenario) in items(&self.scenarios).chain(items(&self.contrast)) {
             let runs = runs.entry(writer).or_default();
             let texts = scenario.turns.iter().map(|turn| &turn.said.text);
+            texts.for_each(|text| add_runs(text, runs));
+        }
+        for (writer, group) in items(&self.pairs) {
+            let runs = runs.entry(writer).or_default();
+            let texts = group.turns().map(|turn| &turn.said.text);
             texts.for_each(|text| add_runs(text, runs));
         }
         for (writer, space) in items(&self.needs) {
@@ -257,6 +282,7 @@ mod tests {
         UnderstandingCorpus {
             scenarios: Vec::new(),
             contrast: Vec::new(),
+            pairs: Vec::new(),
             needs: Vec::new(),
             meetings: Vec::new(),
         }

@@ -58,6 +58,7 @@ macro_rules! knowledge_conformance {
                 a_change_that_was_undone_says_so,
                 conflicts_keep_what_became_of_them,
                 a_conflict_that_is_found_after_it_was_settled_is_found,
+                a_possible_conflict_gives_way_to_one_that_is_found,
                 an_index_hears_of_what_is_derived,
                 an_index_hears_of_what_is_withdrawn,
                 vectors_of_a_version_that_another_followed_are_left_alone,
@@ -246,6 +247,7 @@ pub fn conflict(older: &Derivation, newer: &Derivation) -> Conflict {
         found_at: instant(2),
         status: Status::Found,
         judge: "sample-1".into(),
+        probability: None,
     }
 }
 

@@ -25,7 +25,7 @@ const TELLING_LETTERS: usize = 4;
 /// A reader without a model. Each sentence is a statement: one that asks is a question, one in the
 /// first person is a state of the speaker that is kept, any other is general. A statement ends an
 /// earlier one that begins with the same three words and goes on otherwise; after "No, " it corrects
-/// it. A line is needed as much as words of four letters of the prompt stand in it. A prompt with the
+/// it, and after "Perhaps " it ends it with a probability of one half. A line is needed as much as words of four letters of the prompt stand in it. A prompt with the
 /// word `before` asks about what held before.
 #[derive(Debug, Default)]
 pub struct SentenceReader {
@@ -151,9 +151,20 @@ fn relations(pair: &TurnComparison) -> Vec<RelationScores> {
     for (later, bytes) in pair.later.statements.iter().enumerate() {
         let after = text(&pair.later.turn, bytes);
         for (earlier, bytes) in pair.earlier.statements.iter().enumerate() {
-            let relation = relation(&text(&pair.earlier.turn, bytes), &after);
-            let probabilities =
-                StatementRelation::ALL.map(|it| if it == relation { 0.96 } else { 0.01 });
+            let before = text(&pair.earlier.turn, bytes);
+            let probabilities = match after.split_first() {
+                Some((word, rest)) if word == "perhaps" => {
+                    let likely = [relation(&before, rest), StatementRelation::Unrelated];
+                    StatementRelation::ALL.map(|it| match likely.contains(&it) {
+                        true => 1.0 / likely.len() as f32,
+                        false => 0.0,
+                    })
+                }
+                _ => {
+                    let relation = relation(&before, &after);
+                    StatementRelation::ALL.map(|it| if it == relation { 0.96 } else { 0.01 })
+                }
+            };
             found.push(RelationScores {
                 later,
                 earlier,

@@ -21,6 +21,7 @@ impl From<Disagreement> for proto::Conflict {
             found_at: Some(time(conflict.found_at)),
             status: proto::ConflictStatus::from(conflict.status).into(),
             judge: conflict.judge,
+            probability: conflict.probability,
             older: disagreement.older.and_then(fact),
             newer: disagreement.newer.and_then(fact),
         }
@@ -55,6 +56,7 @@ impl Checked for proto::Conflict {
             found_at: found_at?,
             status: status?,
             judge: self.judge,
+            probability: self.probability,
         };
         Some(Disagreement {
             conflict,

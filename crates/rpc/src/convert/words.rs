@@ -61,7 +61,7 @@ words! { proto:
     Trigger = EpisodeTrigger { TopicShift, Request, Saturation, Pause }
     Momentum = Momentum { Active, Inactive }
     Contradiction = Contradiction { Functional, Negation, Number, Correction }
-    Status = ConflictStatus { Found, Settled, Open, Dismissed }
+    Status = ConflictStatus { Found, Settled, Open, Dismissed, Possible }
     AnswerMode = AnswerMode { Auto, Rules, Model }
     Outcome = AnswerOutcome { Answered, Abstained }
     ChangeKind = ChangeKind { Derived, Updated, Corrected, Reverted, Rebuilt }

@@ -187,6 +187,7 @@ fn disagreement() -> Disagreement {
             found_at: instant(),
             status: Status::Open,
             judge: "rules-1".into(),
+            probability: Some(0.75),
         },
         older: Some(stated()),
         newer: None,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::Origin;
-use memfleet_domain::statement::{Statement, StatementKind};
+use memfleet_domain::statement::{ChangeThresholds, Statement, StatementKind};
 use memfleet_domain::tense::{PromptTense, TenseScores};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Hit;
@@ -40,12 +40,6 @@ const STATEMENT_SHARE: f32 = 0.5;
 
 /// Share of the odds of the best hit that another needs to be a further value.
 const LEAST_SHARE: f32 = 0.25;
-
-/// Least probability of a change by which the later of two statements holds.
-const LEAST_CHANGE: f32 = 0.2;
-
-/// Least probability of a change by which it is not certain that both statements hold.
-const LEAST_DOUBT: f32 = 0.05;
 
 /// Reader and the time that it has.
 #[derive(Clone)]
@@ -234,7 +228,7 @@ impl Quoter {
                 later: (later, scores.later),
                 probability: scores.change(),
             });
-            changes.filter(|change| change.probability >= LEAST_DOUBT)
+            changes.filter(|change| change.probability >= ChangeThresholds::DOUBTED)
         });
         Ok(changes.collect())
     }
@@ -261,7 +255,7 @@ fn chosen(candidates: &[Candidate], changes: &[StatedChange], tense: &TenseScore
         place == meant.0
             && (statement == meant.1 || place == best && candidates[best].is_asked(statement))
     };
-    let sure = || changes.iter().filter(|it| it.probability >= LEAST_CHANGE);
+    let sure = || changes.iter().filter(|it| it.probability >= ChangeThresholds::QUOTED);
     let successor = |meant| {
         let after = sure().filter(|change| is_meant(change.earlier, meant));
         likeliest(after.collect()).map(|change| change.later)
@@ -287,7 +281,7 @@ fn chosen(candidates: &[Candidate], changes: &[StatedChange], tense: &TenseScore
     }
     let doubted: HashMap<usize, usize> = changes
         .iter()
-        .filter(|change| change.probability < LEAST_CHANGE)
+        .filter(|change| change.probability < ChangeThresholds::QUOTED)
         .filter_map(|change| {
             let (earlier, later) = (change.earlier, change.later);
             match (is_meant(earlier, meant), is_meant(later, meant)) {

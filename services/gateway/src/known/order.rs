@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memfleet_domain::derivation::Derivation;
+use memfleet_domain::derivation::{Conflict, Derivation};
 use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
@@ -127,6 +127,40 @@ pub(super) fn put_past_first(
             hit.relevance = most(hit.relevance, relevance);
             hits[present..=past].rotate_right(1);
         }
+    }
+}
+
+/// Puts the hit of each statement that may have ended one of these right before the hit of that one,
+/// as far as both were found.
+pub(super) fn put_newer_first(
+    hits: &mut [Hit],
+    space: &SpaceId,
+    possible: &[Conflict],
+    needed: &HashMap<DerivationId, f32>,
+) {
+    let states = |hit: &Hit, id: DerivationId| {
+        hit.space == *space && hit.facts.iter().any(|fact| fact.id == id)
+    };
+    let mut changes: Vec<&Conflict> = possible.iter().collect();
+    changes.retain(|change| needed.contains_key(&change.older));
+    let mut at = 0;
+    while at < hits.len() {
+        let found = changes.iter().enumerate().find_map(|(place, change)| {
+            let is_older = states(&hits[at], change.older);
+            let behind = hits[at + 1..].iter().position(|hit| states(hit, change.newer));
+            Some((place, at + 1 + behind.filter(|_| is_older)?))
+        });
+        let Some((place, newer)) = found else {
+            at += 1;
+            continue;
+        };
+        // Each change moves one hit at most, so that two that contradict each other come to an end.
+        changes.swap_remove(place);
+        let (score, relevance) = (hits[at].score, hits[at].relevance);
+        let hit = &mut hits[newer];
+        hit.score = score;
+        hit.relevance = most(hit.relevance, relevance);
+        hits[at..=newer].rotate_right(1);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Statements in their own words, as recall marks and orders them.
 
-use memfleet_domain::derivation::{Derivation, Status};
+use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, statement};
 use memfleet_ports::conformance::samples::instant;
@@ -15,6 +15,49 @@ use crate::roles::{Node, acme, recall, said, space};
 
 /// A node to which `older` was told and then `newer`, of which the second ended the first words.
 async fn ended(older: &str, words: &str, newer: &str) -> (Node, Derivation) {
+    let (node, [before, after]) = stated(older, words, newer).await;
+    let found = conflict(&before, &after);
+    for work in [
+        Work {
+            found: vec![found.clone()],
+            ..Work::default()
+        },
+        Work {
+            rewrites: vec![closing(&before, &after, 30)],
+            settled: vec![(found.id, Status::Settled)],
+            ..Work::default()
+        },
+    ] {
+        apply(&node, work).await;
+    }
+    (node, before)
+}
+
+/// A node to which two turns were told, of which the second may have ended the first.
+async fn possibly_ended(older: &str, newer: &str) -> (Node, [Derivation; 2]) {
+    let (node, [before, after]) = stated(older, older, newer).await;
+    let possible = Conflict {
+        status: Status::Possible,
+        probability: Some(0.5),
+        ..conflict(&before, &after)
+    };
+    let work = Work {
+        found: vec![possible],
+        ..Work::default()
+    };
+    apply(&node, work).await;
+    (node, [before, after])
+}
+
+async fn apply(node: &Node, work: Work) {
+    let scope = acme().scope(&space("ada"));
+    let applied = node.store.apply(&scope, work).await.unwrap();
+    assert_ne!(applied, Applied::Stale);
+}
+
+/// A node to which `older` was told and then `newer`, with the statements `words` of the first, the
+/// second, and all others.
+async fn stated(older: &str, words: &str, newer: &str) -> (Node, [Derivation; 2]) {
     let node = Node::new().await;
     let scope = acme().scope(&space("ada"));
     let receipt = node.told("ada", vec![said(older), said(newer)]).await;
@@ -31,24 +74,13 @@ async fn ended(older: &str, words: &str, newer: &str) -> (Node, Derivation) {
             instant(10),
         )]));
     }
-    let found = conflict(&before, &after);
-    for work in [
-        Work {
-            rewrites: stated,
-            found: vec![found.clone()],
-            ..Work::default()
-        },
-        Work {
-            rewrites: vec![closing(&before, &after, 30)],
-            settled: vec![(found.id, Status::Settled)],
-            ..Work::default()
-        },
-    ] {
-        let applied = node.store.apply(&scope, work).await.unwrap();
-        assert_ne!(applied, Applied::Stale);
-    }
+    let work = Work {
+        rewrites: stated,
+        ..Work::default()
+    };
+    apply(&node, work).await;
     node.clock.set(1_000);
-    (node, before)
+    (node, [before, after])
 }
 
 /// Texts of the hits, and whether the first statement is marked.
@@ -84,6 +116,32 @@ async fn a_question_about_the_past_puts_what_was_before_what_is() {
     let (texts, is_marked) = found(&node, &rome, "Where did I live before Oslo?").await;
     assert_eq!(texts[0], "I live in Rome.");
     assert!(!is_marked);
+}
+
+#[tokio::test]
+async fn a_statement_that_may_have_ended_stands_behind_the_newer_one_without_a_mark() {
+    let (node, [rome, _]) = possibly_ended("I live in Rome.", "Oslo is my home.").await;
+    let (texts, is_marked) = found(&node, &rome, "Where do I live?").await;
+    assert_eq!(texts, ["Oslo is my home.", "I live in Rome."]);
+    assert!(!is_marked);
+    let (texts, _) = found(&node, &rome, "Where did I live before?").await;
+    assert_eq!(texts[0], "I live in Rome.");
+}
+
+#[tokio::test]
+async fn statements_that_may_have_ended_each_other_come_to_an_order() {
+    let (node, [rome, oslo]) = possibly_ended("I live in Rome.", "Oslo is my home.").await;
+    let back = Conflict {
+        status: Status::Possible,
+        ..conflict(&oslo, &rome)
+    };
+    let work = Work {
+        found: vec![back],
+        ..Work::default()
+    };
+    apply(&node, work).await;
+    let (texts, is_marked) = found(&node, &rome, "Where do I live?").await;
+    assert_eq!((texts.len(), is_marked), (2, false));
 }
 
 const SEVERAL: &str = "I live in Rome. My cat is called Pixel.";

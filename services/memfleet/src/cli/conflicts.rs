@@ -18,17 +18,18 @@ pub struct ConflictsArgs {
     /// The space
     #[arg(long, value_parser = values::space)]
     space: SpaceId,
-    /// Only conflicts with this status; may be repeated
+    /// Only conflicts with this status; may be repeated. Without it all but possible ones
     #[arg(long = "status", value_parser = status())]
     statuses: Vec<Status>,
 }
 
 fn status() -> impl TypedValueParser<Value = Status> {
-    PossibleValuesParser::new(["found", "settled", "open", "dismissed"]).map(|name| {
+    PossibleValuesParser::new(["found", "settled", "open", "dismissed", "possible"]).map(|name| {
         match name.as_str() {
             "settled" => Status::Settled,
             "open" => Status::Open,
             "dismissed" => Status::Dismissed,
+            "possible" => Status::Possible,
             _ => Status::Found,
         }
     })
@@ -57,6 +58,7 @@ fn to_json(disagreement: &Disagreement) -> Value {
         "ends": conflict.ends,
         "found_at": conflict.found_at,
         "judge": conflict.judge,
+        "probability": conflict.probability,
         "older_id": conflict.older,
         "newer_id": conflict.newer,
         "older": disagreement.older.as_ref().map(derivation_json),
@@ -83,6 +85,7 @@ fn human(conflicts: &[Disagreement], palette: Palette) -> String {
             Status::Settled => "settled",
             Status::Open => "open",
             Status::Dismissed => "dismissed",
+            Status::Possible => "possible",
         };
         [
             status.to_owned(),

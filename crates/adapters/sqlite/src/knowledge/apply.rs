@@ -275,7 +275,8 @@ impl<'c> Applying<'c> {
     pub(super) async fn find(&mut self, conflict: &Conflict) -> Outcome<()> {
         let found = sqlx::query(
             "INSERT INTO conflicts (space, id, older, newer, status, document) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-             ON CONFLICT (space, id) DO UPDATE SET older = ?3, newer = ?4, status = ?5, document = ?6 WHERE status = ?7",
+             ON CONFLICT (space, id) DO UPDATE SET older = ?3, newer = ?4, status = ?5, document = ?6
+                 WHERE status = ?8 OR (status = ?7 AND ?5 <> ?8)",
         )
         .bind(self.space.id)
         .bind(conflict.id.as_bytes().as_slice())
@@ -284,6 +285,7 @@ impl<'c> Applying<'c> {
         .bind(from_status(conflict.status))
         .bind(to_json(conflict))
         .bind(from_status(Status::Settled))
+        .bind(from_status(Status::Possible))
         .execute(&mut *self.connection)
         .await?;
         self.space.head += i64::from(found.rows_affected() > 0);

@@ -308,3 +308,45 @@ pub async fn a_conflict_that_is_found_after_it_was_settled_is_found<S: Ledger + 
     let all = store.conflicts(&home(), &[], 9, None).await;
     assert_eq!(all.expect("an answer").items, [conflict]);
 }
+
+/// A conflict that is only possible gives way to one that is found, and not the other way round.
+pub async fn a_possible_conflict_gives_way_to_one_that_is_found<S: Ledger + Knowledge>(store: &S) {
+    let (_, _, first, second) = moved(store).await;
+    let found = conflict(&first, &second);
+    let possible = memfleet_domain::derivation::Conflict {
+        status: Status::Possible,
+        probability: Some(0.5),
+        ..found.clone()
+    };
+    let likelier = memfleet_domain::derivation::Conflict {
+        probability: Some(0.625),
+        ..possible.clone()
+    };
+    let settled = Work {
+        settled: vec![(found.id, Status::Settled)],
+        ..Work::default()
+    };
+    let note = |conflict: &memfleet_domain::derivation::Conflict| Work {
+        found: vec![conflict.clone()],
+        ..Work::default()
+    };
+    let kept = memfleet_domain::derivation::Conflict {
+        status: Status::Settled,
+        ..found.clone()
+    };
+    for (work, expected) in [
+        (note(&possible), &possible),
+        (note(&likelier), &likelier),
+        (note(&found), &found),
+        (settled, &kept),
+        (note(&possible), &kept),
+    ] {
+        store.apply(&home(), work).await.expect("an answer");
+        let all = store.conflicts(&home(), &[], 9, None).await;
+        assert_eq!(all.expect("an answer").items, std::slice::from_ref(expected));
+    }
+    let possible = store
+        .conflicts_of(&home(), &[second.id], &[Status::Possible])
+        .await;
+    assert_eq!(possible.expect("an answer"), []);
+}

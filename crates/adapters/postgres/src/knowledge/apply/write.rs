@@ -177,7 +177,7 @@ pub async fn lineage(
     Ok(())
 }
 
-/// Notes conflicts that are not known, or were settled and are there again; whether there was one.
+/// Notes conflicts that are not known, were settled and are there again, or were only possible; whether there was one.
 pub async fn find(
     connection: &mut PgConnection,
     tenant: &str,
@@ -194,7 +194,7 @@ pub async fn find(
              AS new(id, older, newer, status, document, place)
          ORDER BY place ON CONFLICT (tenant, space, id) DO UPDATE
              SET older = excluded.older, newer = excluded.newer, status = excluded.status, document = excluded.document
-             WHERE conflicts.status = $8",
+             WHERE conflicts.status = $9 OR (conflicts.status = $8 AND excluded.status <> $9)",
     )
     .bind(tenant)
     .bind(space)
@@ -206,6 +206,7 @@ pub async fn find(
     }))
     .bind(column(found, to_json::<Conflict>))
     .bind(from_status(Status::Settled) as i16)
+    .bind(from_status(Status::Possible) as i16)
     .execute(connection)
     .await?;
     Ok(noted.rows_affected() > 0)
