@@ -219,8 +219,8 @@ impl RelationScores {
     }
 }
 
-/// Probabilities of a change from which each action is taken. They are chosen for one version of the
-/// reader's weights, `reader-2` (docs/benchmarks.md, Understanding), and go with it.
+/// Probabilities of a change from which each action is taken. They are chosen for one version of
+/// the reader's weights, `reader-2` (docs/benchmarks.md, Understanding), and go with it.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeThresholds;
 

@@ -1,6 +1,7 @@
-//! Derived memory in the store: versions of facts, episodes and narratives, the changes that wrote them, the conflicts between them, and how
-//! far each agent has come in each space. Everything that changes it is one call, [`Knowledge::apply`]: idempotent, and refused
-//! where it rests on a state that is gone.
+//! Derived memory in the store: versions of facts, episodes and narratives, the changes that wrote
+//! them, the conflicts between them, and how far each agent has come in each space. Everything that
+//! changes it is one call, [`Knowledge::apply`]: idempotent, and refused where it rests on a state
+//! that is gone.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -36,7 +37,8 @@ pub enum Stage {
     Rebind,
     /// The consolidator: subplots and headlines once more by a language model, where there is one.
     Replot,
-    /// The constructor: what is peripheral in the stories that a language model put together to facts, where there is one.
+    /// The constructor: what is peripheral in the stories that a language model put together to
+    /// facts, where there is one.
     Semanticize,
     /// The consolidator: facts to triplets of the semantic graph, where there is one.
     Relate,
@@ -149,7 +151,8 @@ pub struct Position {
 /// A new version of a derivation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revision {
-    /// As it is now. Its version is one more than the current one (1: there is none yet); the start of `known` is the change's time.
+    /// As it is now. Its version is one more than the current one (1: there is none yet); the start
+    /// of `known` is the change's time.
     pub derivation: Derivation,
     /// What it is found by; absent where that stays as it was.
     pub passage: Option<Passage>,
@@ -186,7 +189,8 @@ pub struct Rebuilding {
 /// What a rebuild notes of some turns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Staging {
-    /// New facts in their first version, in use from [`Work::publish`] on. Those that are staged or in use already are left out.
+    /// New facts in their first version, in use from [`Work::publish`] on. Those that are staged or
+    /// in use already are left out.
     pub new: Vec<Revision>,
     /// Facts in use that are derived again.
     pub confirmed: Vec<DerivationId>,
@@ -201,9 +205,9 @@ pub struct Work {
     pub staging: Staging,
     /// Ends the rebuild of the space: what is staged is in use, written by this change.
     pub publish: Option<Change>,
-    /// Conflicts that were found. One that is open or dismissed stays as it is, and one that was settled
-    /// where it is only possible now. One that was settled and is found again is to be settled again; that
-    /// and another one is a change of the space.
+    /// Conflicts that were found. One that is open or dismissed stays as it is, and one that was
+    /// settled where it is only possible now. One that was settled and is found again is to be
+    /// settled again; that and another one is a change of the space.
     pub found: Vec<Conflict>,
     /// Conflicts whose status changes. The work is stale where one that was dismissed would be
     /// settled or opened.
@@ -252,7 +256,8 @@ pub struct Question {
     pub turns: Vec<TurnId>,
     /// Written after this change sequence.
     pub after: u64,
-    /// As they were known (default: now) and only those that held (default: whether or not they do).
+    /// As they were known (default: now) and only those that held (default: whether or not they
+    /// do).
     pub as_of: AsOf,
     /// Whether those that hold at no instant are among them.
     pub withdrawn: bool,
@@ -269,7 +274,8 @@ pub struct Chronicle {
     pub turns: Vec<TurnId>,
     /// Those that begin in this interval ([`Derivation::begins`]).
     pub begins: TimeRange,
-    /// As they were known (default: now) and only those that held (default: whether or not they do).
+    /// As they were known (default: now) and only those that held (default: whether or not they
+    /// do).
     pub as_of: AsOf,
 }
 
@@ -302,8 +308,8 @@ pub struct Recorded {
     pub reverted_by: Option<ChangeId>,
 }
 
-/// Standing turns before one in its session that it is read in the light of: the window W of AMA section 3.1. Where one of them is forgotten the turn
-/// is read again.
+/// Standing turns before one in its session that it is read in the light of: the window W of AMA
+/// section 3.1. Where one of them is forgotten the turn is read again.
 pub const WINDOW: u32 = 6;
 
 /// Derivations that are read at a time where all are wanted.
@@ -312,13 +318,14 @@ const PAGE: u32 = 1_000;
 /// What the agents ask of storage.
 #[async_trait]
 pub trait Knowledge: Send + Sync {
-    /// Does all of the work in one transaction, or nothing. A space or a turn that was forgotten makes it stale.
+    /// Does all of the work in one transaction, or nothing. A space or a turn that was forgotten
+    /// makes it stale.
     async fn apply(&self, scope: &Scope, work: Work) -> Result<Applied>;
 
     /// Replaces all that is known of a derivation by a history, with its conflicts, in one
-    /// transaction; its turns are read again. A change that is known and wrote other derivations too
-    /// takes on what the history says of it, unless callers decided about one of these or one was
-    /// known before a legal hold began. Stale where one of its turns is not stored, or where it
+    /// transaction; its turns are read again. A change that is known and wrote other derivations
+    /// too takes on what the history says of it, unless callers decided about one of these or one
+    /// was known before a legal hold began. Stale where one of its turns is not stored, or where it
     /// takes the place of another version than it says. `Held` where it would take the place of
     /// something that was known before a legal hold began.
     async fn restore(&self, scope: &Scope, restoration: RestoredHistory) -> Result<Applied>;
@@ -332,15 +339,17 @@ pub trait Knowledge: Send + Sync {
         after: Option<DerivationId>,
     ) -> Result<Vec<DerivationId>>;
 
-    /// Up to `limit` spaces of any tenant with changes that the stage has not worked through; the second of a tenant after the first of each.
+    /// Up to `limit` spaces of any tenant with changes that the stage has not worked through; the
+    /// second of a tenant after the first of each.
     async fn pending(&self, stage: Stage, limit: u32) -> Result<Vec<Scope>>;
 
     /// Where a stage stands. Absent where there is no such space.
     async fn position(&self, scope: &Scope, stage: Stage) -> Result<Option<Position>>;
 
-    /// Takes the space's next work for one worker until an instant, unless another has it. The answer is the change sequence
-    /// that the stage has reached; absent where it is taken, or where there is no such space, unless it [is left
-    /// over](Knowledge::is_left_over). [`Knowledge::apply`] with progress keeps it, [`Knowledge::release`] or the instant ends it.
+    /// Takes the space's next work for one worker until an instant, unless another has it. The
+    /// answer is the change sequence that the stage has reached; absent where it is taken, or where
+    /// there is no such space, unless it [is left over](Knowledge::is_left_over).
+    /// [`Knowledge::apply`] with progress keeps it, [`Knowledge::release`] or the instant ends it.
     /// Where the last [`LOST_CLAIMS`] were ended by their instants alone, the space counts as taken
     /// for [`LOST_PAUSE`] and longer, so that what ends processes leaves time to the other spaces.
     async fn claim(
@@ -351,12 +360,14 @@ pub trait Knowledge: Send + Sync {
         until: Timestamp,
     ) -> Result<Option<u64>>;
 
-    /// Gives back what was claimed until this instant. Who came too late, and whose claim another has by now, gives nothing back.
+    /// Gives back what was claimed until this instant. Who came too late, and whose claim another
+    /// has by now, gives nothing back.
     async fn release(&self, scope: &Scope, stage: Stage, until: Timestamp) -> Result<()>;
 
-    /// Whether the space was forgotten, and a graph beside the store may still hold something of it. Such a space is pending for
-    /// [`Stage::Relate`], and can be claimed for it, though it is gone; written anew before that, it is left over all the same. Never
-    /// where the graph is in the store itself: there it went along.
+    /// Whether the space was forgotten, and a graph beside the store may still hold something of
+    /// it. Such a space is pending for [`Stage::Relate`], and can be claimed for it, though it is
+    /// gone; written anew before that, it is left over all the same. Never where the graph is in
+    /// the store itself: there it went along.
     async fn is_left_over(&self, scope: &Scope) -> Result<bool>;
 
     /// The graph holds nothing of the space any more. Whoever says so has claimed it.
@@ -368,7 +379,8 @@ pub trait Knowledge: Send + Sync {
     /// The rebuild that is under way.
     async fn rebuilding(&self, scope: &Scope) -> Result<Option<Rebuilding>>;
 
-    /// Up to `limit` facts in use that an extractor made and the rebuild under way did not derive again.
+    /// Up to `limit` facts in use that an extractor made and the rebuild under way did not derive
+    /// again.
     async fn unconfirmed(&self, scope: &Scope, limit: u32) -> Result<Vec<Derivation>>;
 
     /// The derivations, in the order in which their first versions were written.
@@ -394,7 +406,8 @@ pub trait Knowledge: Send + Sync {
         }
     }
 
-    /// The derivations that hold at some instant, in the order in which they begin ([`Derivation::begins`]).
+    /// The derivations that hold at some instant, in the order in which they begin
+    /// ([`Derivation::begins`]).
     async fn chronicle(
         &self,
         scope: &Scope,
@@ -403,8 +416,8 @@ pub trait Knowledge: Send + Sync {
         after: Option<&PageToken>,
     ) -> Result<Page<Derivation>>;
 
-    /// Up to `limit` facts of one subject that have a [worth](Derivation::worth), as they were known
-    /// (default: now) and that held at an instant (default: at any). In the order of
+    /// Up to `limit` facts of one subject that have a [worth](Derivation::worth), as they were
+    /// known (default: now) and that held at an instant (default: at any). In the order of
     /// [`by_worth`]. A store answers without reading every fact of the subject into memory.
     async fn worthiest(
         &self,
@@ -490,7 +503,8 @@ pub trait Knowledge: Send + Sync {
         after: Option<&PageToken>,
     ) -> Result<Page<Conflict>>;
 
-    /// The conflicts with one of these statuses (none: with any) in which one of these facts is, oldest first.
+    /// The conflicts with one of these statuses (none: with any) in which one of these facts is,
+    /// oldest first.
     async fn conflicts_of(
         &self,
         scope: &Scope,

@@ -1,4 +1,5 @@
-//! The public API of derived memory: what is known, since when, from which turns, what contradicts it, and how to correct it.
+//! The public API of derived memory: what is known, since when, from which turns, what contradicts
+//! it, and how to correct it.
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
@@ -281,7 +282,8 @@ pub struct UpdateRequest {
     pub space: SpaceId,
     /// Which fact.
     pub id: DerivationId,
-    /// The version that the caller has seen; another one is `FAILED_PRECONDITION`. Absent: whichever is current.
+    /// The version that the caller has seen; another one is `FAILED_PRECONDITION`. Absent:
+    /// whichever is current.
     pub version: Option<u32>,
     /// How it is.
     pub correction: Correction,
@@ -395,7 +397,8 @@ pub trait KnowledgeService: Send + Sync {
         id: DerivationId,
     ) -> Result<Vec<Derivation>, Fault>;
 
-    /// Conflicts with one of these statuses (none: with any but [`Status::Possible`]), oldest first.
+    /// Conflicts with one of these statuses (none: with any but [`Status::Possible`]), oldest
+    /// first.
     async fn conflicts(
         &self,
         context: &Context,

@@ -60,7 +60,10 @@ fn print_pairs(corpus: &UnderstandingCorpus) {
     let groups = corpus.pairs.iter().flat_map(|it| &it.items);
     let later = groups.clone().flat_map(|it| &it.later);
     println!("pairs: {}", sizes(&corpus.pairs));
-    println!("  later turns: {}", counts(later.map(|it| it.relation.name())));
+    println!(
+        "  later turns: {}",
+        counts(later.map(|it| it.relation.name()))
+    );
     println!("  languages: {}", counts(groups.map(|it| &it.language)));
 }
 

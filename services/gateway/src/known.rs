@@ -1,7 +1,8 @@
-//! Annotation of search hits with the facts that their turns state. Where the query asks for a statement
-//! that its speaker took back, that another statement ended, or that a caller corrected, the hit is marked
-//! and the turn that took its place stands before it. One that another statement may have ended is not
-//! marked, and stands behind that one. Nothing else that rules derived marks or moves a hit.
+//! Annotation of search hits with the facts that their turns state. Where the query asks for a
+//! statement that its speaker took back, that another statement ended, or that a caller corrected,
+//! the hit is marked and the turn that took its place stands before it. One that another statement
+//! may have ended is not marked, and stands behind that one. Nothing else that rules derived marks
+//! or moves a hit.
 
 mod order;
 mod statements;
@@ -62,8 +63,8 @@ impl Gateway {
         found
     }
 
-    /// Puts the best close hit that states the answer first, where facts are clauses of rules. Only English
-    /// has statement forms; the language is read where a hit would move.
+    /// Puts the best close hit that states the answer first, where facts are clauses of rules. Only
+    /// English has statement forms; the language is read where a hit would move.
     async fn put_statement_first(&self, context: &Context, query: &Query, hits: &mut [Hit]) {
         if hits.iter().flat_map(|hit| &hit.facts).any(is_statement) {
             return;

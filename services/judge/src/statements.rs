@@ -1,5 +1,5 @@
-//! New statements against earlier and later ones of the same speaker, by the reader of turns: which of
-//! them a later one ends or corrects.
+//! New statements against earlier and later ones of the same speaker, by the reader of turns: which
+//! of them a later one ends or corrects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -38,7 +38,8 @@ const SEARCHED_STATEMENTS: usize = 4;
 /// Longest wait for a search.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Words with statements in them: a turn, or the sentence by which a caller corrected a fact of one.
+/// Words with statements in them: a turn, or the sentence by which a caller corrected a fact of
+/// one.
 struct StatedText {
     turn: Turn,
     words: TurnText,
@@ -209,8 +210,8 @@ impl StatedText {
     }
 }
 
-/// Statements of a turn in its words; none where no statement is left. Those that overlap another or
-/// lie beyond what is read are left out.
+/// Statements of a turn in its words; none where no statement is left. Those that overlap another
+/// or lie beyond what is read are left out.
 fn turn_text(turn: Turn, mut facts: Vec<Derivation>) -> Option<StatedText> {
     let words = TurnText::of(&turn.accepted);
     let bytes = |fact: &Derivation| {
@@ -263,9 +264,9 @@ fn in_order<'t>(one: &'t StatedText, other: &'t StatedText) -> [&'t StatedText; 
     }
 }
 
-/// The verdict where the later statement may end or correct the earlier one, which still holds and is
-/// about the same person. One that began at the same instant ends nothing: the older one would have
-/// held at no time.
+/// The verdict where the later statement may end or correct the earlier one, which still holds and
+/// is about the same person. One that began at the same instant ends nothing: the older one would
+/// have held at no time.
 fn verdict(older: &Derivation, newer: &Derivation, scores: &RelationScores) -> Option<Verdict> {
     let (before, after) = (older.fact()?, newer.fact()?);
     let is_change = scores.change() >= ChangeThresholds::POSSIBLE;

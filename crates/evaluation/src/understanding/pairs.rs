@@ -1,5 +1,5 @@
-//! Pairs of statements: an earlier turn and later ones, each of which might follow it, with the relation
-//! of the statement that each marks.
+//! Pairs of statements: an earlier turn and later ones, each of which might follow it, with the
+//! relation of the statement that each marks.
 
 use chrono::{NaiveDateTime, TimeDelta};
 use memfleet_domain::statement::StatementRelation;
@@ -184,8 +184,14 @@ mod tests {
     fn a_group_is_read_with_spans_and_gaps() {
         let group = &PairGroup::read(GROUP).unwrap()[0];
         let earlier = &group.earlier;
-        assert_eq!(earlier.said.text, "Well, we're in the flat in Emden for now.");
-        assert_eq!(&earlier.said.text[earlier.statement.clone()], "we're in the flat in Emden");
+        assert_eq!(
+            earlier.said.text,
+            "Well, we're in the flat in Emden for now."
+        );
+        assert_eq!(
+            &earlier.said.text[earlier.statement.clone()],
+            "we're in the flat in Emden"
+        );
         let gaps: Vec<_> = group.later.iter().map(|it| it.gap.num_minutes()).collect();
         assert_eq!(gaps, [216_000, 3, 20_160, 525_600, 360]);
         assert!(group.later[3].turn.said.is_assistant);
@@ -196,9 +202,19 @@ mod tests {
     fn a_line_that_is_not_of_the_format_is_told() {
         for (from, to, line, problem) in [
             ("ends +5mo", "stops +5mo", 3, "`stops` is not a relation"),
-            ("+5mo", "+5ms", 3, "`5ms` is no gap such as +5mo (min, h, d, w, mo, y)"),
+            (
+                "+5mo",
+                "+5ms",
+                3,
+                "`5ms` is no gap such as +5mo (min, h, d, w, mo, y)",
+            ),
             ("[[First", "First", 3, "a turn has one statement in [[ ]]"),
-            ("[[First night", "[[]]First night", 3, "a turn has one statement in [[ ]]"),
+            (
+                "[[First night",
+                "[[]]First night",
+                3,
+                "a turn has one statement in [[ ]]",
+            ),
             ("001 | en", "001", 1, "a heading is number | language"),
             ("< 2025", "> 2025", 2, "a later turn without an earlier one"),
             ("## 001 | en\n", "", 1, "an earlier turn without a heading"),
@@ -214,7 +230,11 @@ mod tests {
         let few = few.replace("ends", "adds");
         assert_eq!(
             PairGroup::read(&few).unwrap()[0].problems(),
-            ["2 later turns", "0 unrelated turns", "nothing ends or corrects the statement"]
+            [
+                "2 later turns",
+                "0 unrelated turns",
+                "nothing ends or corrects the statement"
+            ]
         );
     }
 }

@@ -24,9 +24,10 @@ const TELLING_LETTERS: usize = 4;
 
 /// A reader without a model. Each sentence is a statement: one that asks is a question, one in the
 /// first person is a state of the speaker that is kept, any other is general. A statement ends an
-/// earlier one that begins with the same three words and goes on otherwise; after "No, " it corrects
-/// it, and after "Perhaps " it ends it with a probability of one half. A line is needed as much as words of four letters of the prompt stand in it. A prompt with the
-/// word `before` asks about what held before.
+/// earlier one that begins with the same three words and goes on otherwise; after "No, " it
+/// corrects it, and after "Perhaps " it ends it with a probability of one half. A line is needed as
+/// much as words of four letters of the prompt stand in it. A prompt with the word `before` asks
+/// about what held before.
 #[derive(Debug, Default)]
 pub struct SentenceReader {
     missing: AtomicBool,

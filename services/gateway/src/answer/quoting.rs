@@ -255,7 +255,11 @@ fn chosen(candidates: &[Candidate], changes: &[StatedChange], tense: &TenseScore
         place == meant.0
             && (statement == meant.1 || place == best && candidates[best].is_asked(statement))
     };
-    let sure = || changes.iter().filter(|it| it.probability >= ChangeThresholds::QUOTED);
+    let sure = || {
+        changes
+            .iter()
+            .filter(|it| it.probability >= ChangeThresholds::QUOTED)
+    };
     let successor = |meant| {
         let after = sure().filter(|change| is_meant(change.earlier, meant));
         likeliest(after.collect()).map(|change| change.later)

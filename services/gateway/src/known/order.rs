@@ -69,7 +69,8 @@ pub(super) fn in_order(
     ordered
 }
 
-/// Most by which the score of a hit may stay behind the first and still be put before it, in the unit of scores.
+/// Most by which the score of a hit may stay behind the first and still be put before it, in the
+/// unit of scores.
 const MAX_SCORE_GAP: f32 = 1.5;
 
 /// Place of the best hit close to the first that states the answer in so many words; absent where
@@ -130,8 +131,8 @@ pub(super) fn put_past_first(
     }
 }
 
-/// Puts the hit of each statement that may have ended one of these right before the hit of that one,
-/// as far as both were found.
+/// Puts the hit of each statement that may have ended one of these right before the hit of that
+/// one, as far as both were found.
 pub(super) fn put_newer_first(
     hits: &mut [Hit],
     space: &SpaceId,
@@ -147,7 +148,9 @@ pub(super) fn put_newer_first(
     while at < hits.len() {
         let found = changes.iter().enumerate().find_map(|(place, change)| {
             let is_older = states(&hits[at], change.older);
-            let behind = hits[at + 1..].iter().position(|hit| states(hit, change.newer));
+            let behind = hits[at + 1..]
+                .iter()
+                .position(|hit| states(hit, change.newer));
             Some((place, at + 1 + behind.filter(|_| is_older)?))
         });
         let Some((place, newer)) = found else {

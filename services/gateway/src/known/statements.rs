@@ -54,15 +54,17 @@ impl Gateway {
         if holding.len() < 2 {
             return Ok(Vec::new());
         }
-        let possible = self.knowledge.conflicts_of(scope, &holding, &[Status::Possible]);
+        let possible = self
+            .knowledge
+            .conflicts_of(scope, &holding, &[Status::Possible]);
         let mut possible = possible.await?;
         possible.retain(|it| [it.older, it.newer].iter().all(|id| holding.contains(id)));
         Ok(possible)
     }
 
-    /// Statements of hits that hold no longer, or that a possible change ends, and that the query asks
-    /// for: a reply needs them about as much as any statement of their turn. None where the reader
-    /// does not answer in time.
+    /// Statements of hits that hold no longer, or that a possible change ends, and that the query
+    /// asks for: a reply needs them about as much as any statement of their turn. None where the
+    /// reader does not answer in time.
     pub(super) async fn asked_statements(
         &self,
         context: &Context,

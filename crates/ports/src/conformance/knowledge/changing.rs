@@ -343,7 +343,10 @@ pub async fn a_possible_conflict_gives_way_to_one_that_is_found<S: Ledger + Know
     ] {
         store.apply(&home(), work).await.expect("an answer");
         let all = store.conflicts(&home(), &[], 9, None).await;
-        assert_eq!(all.expect("an answer").items, std::slice::from_ref(expected));
+        assert_eq!(
+            all.expect("an answer").items,
+            std::slice::from_ref(expected)
+        );
     }
     let possible = store
         .conflicts_of(&home(), &[second.id], &[Status::Possible])

@@ -32,8 +32,8 @@ pub async fn write(
 }
 
 /// Numbered in the order of the work. A change that is listed already comes with a history from
-/// elsewhere and wrote other derivations too. It takes on what the history says of it, unless callers
-/// decided about one of these, or one was known when a legal hold began.
+/// elsewhere and wrote other derivations too. It takes on what the history says of it, unless
+/// callers decided about one of these, or one was known when a legal hold began.
 async fn put_changes(
     connection: &mut PgConnection,
     tenant: &str,
@@ -177,7 +177,8 @@ pub async fn lineage(
     Ok(())
 }
 
-/// Notes conflicts that are not known, were settled and are there again, or were only possible; whether there was one.
+/// Notes conflicts that are not known, were settled and are there again, or were only possible;
+/// whether there was one.
 pub async fn find(
     connection: &mut PgConnection,
     tenant: &str,
