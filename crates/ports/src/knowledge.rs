@@ -364,7 +364,7 @@ pub trait Knowledge: Send + Sync {
     /// has by now, gives nothing back.
     async fn release(&self, scope: &Scope, stage: Stage, until: Timestamp) -> Result<()>;
 
-    /// Whether the space was forgotten, and a graph beside the store may still hold something of
+    /// True where the space was forgotten, and a graph beside the store may still hold something of
     /// it. Such a space is pending for [`Stage::Relate`], and can be claimed for it, though it is
     /// gone; written anew before that, it is left over all the same. Never where the graph is in
     /// the store itself: there it went along.
