@@ -37,7 +37,8 @@ class CorpusPart:
         talks = self.scenarios + self.contrast + self.meetings
         return {
             "statements": turn_examples(talks, builder),
-            "pairs": pair_examples(talks, builder, others=UNLISTED_SHARE) + group_examples(self.groups, builder),
+            "pairs": pair_examples(talks, builder, others=UNLISTED_SHARE),
+            "groups": group_examples(self.groups, builder),
             "needs": space_examples(self.spaces, builder) + question_examples(talks, builder),
             "tenses": tense_examples(talks, self.spaces, builder),
         }

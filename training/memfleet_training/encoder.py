@@ -16,6 +16,12 @@ from torch import Tensor, nn
 # Heads of attention of every base that `memfleet model pull` knows.
 HEADS = 12
 EPSILON = 1e-12
+# While training: share of the outputs of sublayers that are dropped, and of pieces that are masked.
+DROPOUT = 0.1
+MASKED = 0.1
+MASK = "<mask>"
+# Pieces up to this id are no words.
+LAST_SPECIAL = 3
 
 LINEARS = (
     "attention.self",
@@ -71,8 +77,9 @@ class EncoderLayer(nn.Module):
         scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
         context = scores.masked_fill(~mask, -1e4).softmax(-1).to(value.dtype) @ value
         context = context.transpose(1, 2).reshape(batch, length, width)
-        states = self.mixing_norm(states + self.mixing(context))
-        return self.narrowing_norm(states + self.narrowing(F.gelu(self.widening(states))))
+        states = self.mixing_norm(states + F.dropout(self.mixing(context), DROPOUT, self.training))
+        narrowed = self.narrowing(F.gelu(self.widening(states)))
+        return self.narrowing_norm(states + F.dropout(narrowed, DROPOUT, self.training))
 
 
 class Encoder(nn.Module):
@@ -98,8 +105,12 @@ class Encoder(nn.Module):
         self.tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
+        self.mask = self.tokenizer.token_to_id(MASK)
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        if self.training:
+            is_masked = (torch.rand(ids.shape) < MASKED) & (ids > LAST_SPECIAL)
+            ids = ids.masked_fill(is_masked, self.mask)
         states = self.words[ids].float() * self.scales[ids]
         states = self.norm(states + self.positions[: ids.shape[1]])
         mask = torch.arange(ids.shape[1])[None, :] < lengths[:, None]

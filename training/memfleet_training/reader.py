@@ -19,7 +19,7 @@ from .statements import StatementReader
 from .tenses import TenseReader
 
 CHECKPOINT_SECONDS = 180
-TASKS = ("statements", "pairs", "needs", "tenses")
+TASKS = ("statements", "pairs", "groups", "needs", "tenses")
 
 
 class Reader(nn.Module):
@@ -35,6 +35,10 @@ class Reader(nn.Module):
         self.pairs = PairReader(self.encoder)
         self.needs = NeedEncoder(self.encoder)
         self.tenses = TenseReader(self.encoder)
+
+    def head(self, task: str) -> nn.Module:
+        """The head that learns from the examples of a task."""
+        return self.pairs if task == "groups" else getattr(self, task)
 
 
 def joint_batches(
@@ -91,7 +95,7 @@ def train_reader(
         if number < done:
             continue
         torch.manual_seed(seed * 1_000_003 + number)
-        loss = getattr(reader, task).loss([examples[task][i] for i in batch])
+        loss = reader.head(task).loss([examples[task][i] for i in batch])
         optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(layers + heads, 1.0)
