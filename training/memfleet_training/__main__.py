@@ -11,8 +11,9 @@ import numpy as np
 import torch
 
 from .data import CorpusPart
-from .evaluation import need_figures, pair_figures, statement_figures, tense_figures
+from .evaluation import name_figures, need_figures, pair_figures, statement_figures, tense_figures
 from .export import export_reader
+from .names import name_examples
 from .needs import space_examples
 from .pairs import group_examples, pair_examples
 from .reader import TASKS, Reader, train_reader, trained
@@ -31,7 +32,7 @@ def main() -> None:
     parser.add_argument("--meetings", type=Path, help="folder that fetch_meetings.py wrote; without it meetings are left out")
     parser.add_argument("--out", type=Path, default=Path("target/reader"), help="checkpoint, weights and figures")
     parser.add_argument("--frozen", type=int, default=4, help="lower layers that stay those of the base")
-    parser.add_argument("--passes", default="4,5,8,9,3", help="passes over turns, pairs of scenarios, groups of pairs, memories and questions")
+    parser.add_argument("--passes", default="4,5,8,9,3,8", help="passes over turns, pairs of scenarios, groups of pairs, memories, questions and named turns")
     parser.add_argument("--scenarios", type=int, help="train on this many scenarios, without contrast sets and pairs: for learning curves")
     parser.add_argument("--init", type=Path, help="weights (`reader.pt`) to go on from; default: the base")
     parser.add_argument("--rate", type=float, default=1e-4, help="highest learning rate of the encoder")
@@ -89,6 +90,8 @@ def evaluate(reader: Reader, options: argparse.Namespace) -> dict:
     if part.groups:
         figures["groups"] = pair_figures(reader, group_examples(part.groups, builder))
     figures["tenses"] = tense_figures(reader, tense_examples(scenarios, part.spaces, builder))
+    if part.named:
+        figures["names"] = name_figures(reader, name_examples(part.named, builder))
     if part.spaces:
         figures["needs"] = need_figures(reader, space_examples(part.spaces, builder))
     return figures

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .corpus import PairGroup, Scenario, read_groups, read_meetings, read_part
+from .names import NamedTurn, name_examples, read_named_turns
 from .needs import Space, question_examples, read_spaces, space_examples
 from .pairs import group_examples, pair_examples
 from .statements import turn_examples
@@ -29,6 +30,7 @@ class CorpusPart:
         self.scenarios: list[Scenario] = scenarios
         self.contrast: list[Scenario] = contrast
         self.groups: list[PairGroup] = [] if limit else read_groups(corpus / "pairs" / part)
+        self.named: list[NamedTurn] = read_named_turns(corpus / "names" / part)
         self.meetings: list[Scenario] = read_meetings(meetings / part) if meetings else []
         self.spaces: list[Space] = read_spaces(corpus / "needs" / part)
 
@@ -41,4 +43,5 @@ class CorpusPart:
             "groups": group_examples(self.groups, builder),
             "needs": space_examples(self.spaces, builder) + question_examples(talks, builder),
             "tenses": tense_examples(talks, self.spaces, builder),
+            "names": name_examples(self.named, builder),
         }

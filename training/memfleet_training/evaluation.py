@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .corpus import KINDS, OWNERS
+from .names import NAME_KINDS, NameExample, names_of
 from .needs import SpaceExample
 from .pairs import TurnPair
 from .reader import Reader
@@ -106,6 +107,30 @@ def tense_figures(reader: Reader, examples: list[TenseExample]) -> dict[str, Any
     read = reader.tenses.read(examples)
     rows = [(e.tense, int(read[place].argmax())) for place, e in enumerate(examples)]
     return {"prompts": len(rows), **_labelled(rows, TENSES)}
+
+
+def name_figures(reader: Reader, examples: list[NameExample]) -> dict[str, Any]:
+    """Names that are found with the same pieces, with the kind and without it."""
+    read = reader.names.read(examples)
+    rows = [(set(names_of(e.classes)), set(read[place])) for place, e in enumerate(examples)]
+    spans = [({n[:2] for n in wanted}, {n[:2] for n in found}) for wanted, found in rows]
+    kinds = {
+        name: [({n for n in side if n[2] == kind} for side in row) for row in rows]
+        for kind, name in enumerate(NAME_KINDS)
+    }
+    return {
+        "turns": len(examples),
+        "with_kind": _found(rows),
+        "without_kind": _found(spans),
+        "kinds": {name: _found([tuple(row) for row in found]) for name, found in kinds.items()},
+    }
+
+
+def _found(rows: Sequence[tuple[set, set]]) -> dict[str, float]:
+    """Names that were labelled, and precision and recall of those that were found."""
+    right = sum(len(wanted & found) for wanted, found in rows)
+    wanted, found = (sum(len(row[side]) for row in rows) for side in (0, 1))
+    return {"count": wanted, "precision": right / max(1, found), "recall": right / max(1, wanted)}
 
 
 @torch.no_grad()

@@ -10,8 +10,8 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from .encoder import EPSILON, HEADS
-from .reader import TASKS, Reader
+from .encoder import EPSILON, HEADS as ATTENTION_HEADS
+from .reader import HEADS, Reader
 
 LINEARS = {
     "attention": "attention.self",
@@ -52,7 +52,7 @@ def export_reader(reader: Reader, folder: Path, name: str) -> None:
             norm = getattr(layer, part)
             add(f"{prefix}{norm_name}.LayerNorm.weight", norm.weight.detach().numpy())
             add(f"{prefix}{norm_name}.LayerNorm.bias", norm.bias.detach().numpy())
-    for task in TASKS:
+    for task in HEADS:
         for head_name, values in getattr(reader, task).named_parameters():
             if not head_name.startswith("encoder."):
                 add(f"{task}.{head_name}", values.detach().numpy().reshape(-1))
@@ -62,7 +62,7 @@ def export_reader(reader: Reader, folder: Path, name: str) -> None:
         model,
         {
             "memfleet.bert.layers": str(len(reader.encoder.layers) - reader.frozen),
-            "memfleet.bert.heads": str(HEADS),
+            "memfleet.bert.heads": str(ATTENTION_HEADS),
             "memfleet.bert.epsilon": str(EPSILON),
             "memfleet.reader.name": name,
             "memfleet.reader.base": f"{reader.encoder.name} {reader.encoder.revision}",

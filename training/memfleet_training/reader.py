@@ -13,13 +13,16 @@ from torch import nn
 
 from .batches import length_batches
 from .encoder import Encoder
+from .names import NameReader
 from .needs import NeedEncoder
 from .pairs import PairReader
 from .statements import StatementReader
 from .tenses import TenseReader
 
 CHECKPOINT_SECONDS = 180
-TASKS = ("statements", "pairs", "groups", "needs", "tenses")
+TASKS = ("statements", "pairs", "groups", "needs", "tenses", "names")
+# Heads whose weights are written: pairs of scenarios and groups of pairs share one.
+HEADS = ("statements", "pairs", "needs", "tenses", "names")
 
 
 class Reader(nn.Module):
@@ -35,6 +38,7 @@ class Reader(nn.Module):
         self.pairs = PairReader(self.encoder)
         self.needs = NeedEncoder(self.encoder)
         self.tenses = TenseReader(self.encoder)
+        self.names = NameReader(self.encoder)
 
     def head(self, task: str) -> nn.Module:
         """The head that learns from the examples of a task."""

@@ -114,6 +114,49 @@ impl StatementOwner {
     }
 }
 
+/// Kind of what a name names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NameKind {
+    /// A person, a pet, a character.
+    Person,
+    /// A town, a country, a street, a building.
+    Place,
+    /// A company, a team, a club, an authority.
+    Group,
+    /// A product, a program, a work, a named event.
+    Thing,
+}
+
+impl NameKind {
+    /// Every kind, in the order of the reader's scores.
+    pub const ALL: [Self; 4] = [Self::Person, Self::Place, Self::Group, Self::Thing];
+
+    /// The kind of a name in files.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Place => "place",
+            Self::Group => "group",
+            Self::Thing => "thing",
+        }
+    }
+}
+
+/// Name that a turn mentions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MentionedName {
+    /// Bytes of the turn's text.
+    pub bytes: Range<usize>,
+    /// Likeliest kind.
+    pub kind: NameKind,
+}
+
 /// Clause of a turn and what a reader says of it. Probabilities are from 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {

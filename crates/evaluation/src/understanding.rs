@@ -1,7 +1,7 @@
 //! The understanding corpus (`data/understanding`, whose README has the formats): scenarios, which
 //! are short conversations whose clauses, pairs of statements and questions are labelled; contrast
-//! sets of them; pairs of statements alone; prompts with the memory that they meet; labels of the
-//! clauses of real meetings.
+//! sets of them; pairs of statements alone; turns whose names are marked; prompts with the memory
+//! that they meet; labels of the clauses of real meetings.
 
 mod checking;
 mod contrast;
@@ -9,6 +9,7 @@ mod corpus;
 mod folders;
 mod lines;
 mod meetings;
+mod names;
 mod needs;
 mod pairs;
 mod reading;
@@ -21,6 +22,7 @@ pub use corpus::{MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, UnderstandingCorpus};
 pub use folders::{CorpusError, WriterFolder};
 pub use lines::LineError;
 pub use meetings::{LabelledClause, MeetingLabels, MeetingTurn};
+pub use names::{MarkedName, NamedTurn};
 pub use needs::{LabelledPrompt, MemoryLine, NeedSpace, PromptKind};
 pub use pairs::{LaterTurn, MarkedTurn, PairGroup};
 pub use reading::read;

@@ -29,6 +29,7 @@ pub fn check(root: &Path) -> Result<()> {
     print_scenarios("scenarios", &corpus.scenarios);
     print_scenarios("contrast", &corpus.contrast);
     print_pairs(&corpus);
+    print_names(&corpus);
     print_needs(&corpus);
     print_meetings(&corpus);
     let most = shared.values().copied().fold(0.0, f64::max);
@@ -65,6 +66,14 @@ fn print_pairs(corpus: &UnderstandingCorpus) {
         counts(later.map(|it| it.relation.name()))
     );
     println!("  languages: {}", counts(groups.map(|it| &it.language)));
+}
+
+fn print_names(corpus: &UnderstandingCorpus) {
+    let turns = corpus.names.iter().flat_map(|it| &it.items);
+    let names = turns.clone().flat_map(|it| &it.names);
+    println!("names: {}", sizes(&corpus.names));
+    println!("  names: {}", counts(names.map(|it| it.kind.name())));
+    println!("  languages: {}", counts(turns.map(|it| &it.language)));
 }
 
 fn print_needs(corpus: &UnderstandingCorpus) {

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::checking::folded;
 use super::folders::{self, CorpusError, WriterFolder};
 use super::{
-    LabelledScenario, MeetingLabels, NeedSpace, PairGroup, ScenarioBounds, ScenarioTurn, contrast,
-    read,
+    LabelledScenario, MeetingLabels, NamedTurn, NeedSpace, PairGroup, ScenarioBounds, ScenarioTurn,
+    contrast, read,
 };
 
 /// Characters of a run of text that two writers should not share.
@@ -35,6 +35,8 @@ pub struct UnderstandingCorpus {
     pub contrast: Vec<WriterFolder<LabelledScenario>>,
     /// Pairs of statements, by group.
     pub pairs: Vec<WriterFolder<PairGroup>>,
+    /// Turns whose names are marked.
+    pub names: Vec<WriterFolder<NamedTurn>>,
     /// Prompts for need, by space.
     pub needs: Vec<WriterFolder<NeedSpace>>,
     /// Labels of real meetings, by piece.
@@ -48,6 +50,7 @@ impl UnderstandingCorpus {
             scenarios: folders::load(folder, |_, text| read(text))?,
             contrast: folders::load(&folder.join("contrast"), |_, text| read(text))?,
             pairs: folders::load(&folder.join("pairs"), |_, text| PairGroup::read(text))?,
+            names: folders::load(&folder.join("names"), |_, text| NamedTurn::read(text))?,
             needs: folders::load(&folder.join("needs"), |number, text| {
                 Ok(vec![NeedSpace::read(number, text)?])
             })?,
@@ -79,11 +82,12 @@ impl UnderstandingCorpus {
     fn writers_in_two_parts(&self) -> Vec<String> {
         let mut parts: HashMap<&str, &str> = HashMap::new();
         let writers = [
-            names(&self.scenarios),
-            names(&self.contrast),
-            names(&self.pairs),
-            names(&self.needs),
-            names(&self.meetings),
+            writers(&self.scenarios),
+            writers(&self.contrast),
+            writers(&self.pairs),
+            writers(&self.names),
+            writers(&self.needs),
+            writers(&self.meetings),
         ];
         let twice = writers.into_iter().flatten().filter_map(|(writer, part)| {
             let other = parts.insert(writer, part)?;
@@ -187,6 +191,9 @@ impl UnderstandingCorpus {
             let texts = group.turns().map(|turn| &turn.said.text);
             texts.for_each(|text| add_runs(text, runs));
         }
+        for (writer, turn) in items(&self.names) {
+            add_runs(&turn.said.text, runs.entry(writer).or_default());
+        }
         for (writer, space) in items(&self.needs) {
             let runs = runs.entry(writer).or_default();
             let lines = space.lines.iter().map(|line| &line.said.text);
@@ -222,7 +229,7 @@ impl UnderstandingCorpus {
 }
 
 /// Writers of a set and their parts.
-fn names<T>(set: &[WriterFolder<T>]) -> Vec<(&str, &str)> {
+fn writers<T>(set: &[WriterFolder<T>]) -> Vec<(&str, &str)> {
     let writers = set.iter();
     writers
         .map(|folder| (folder.writer.as_str(), folder.part.as_str()))
@@ -283,6 +290,7 @@ mod tests {
             scenarios: Vec::new(),
             contrast: Vec::new(),
             pairs: Vec::new(),
+            names: Vec::new(),
             needs: Vec::new(),
             meetings: Vec::new(),
         }
