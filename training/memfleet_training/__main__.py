@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from .data import CorpusPart
-from .evaluation import name_figures, need_figures, pair_figures, statement_figures, tense_figures
+from .evaluation import line_figures, name_figures, need_figures, pair_figures, statement_figures, tense_figures
 from .export import export_reader
 from .names import name_examples
 from .needs import space_examples
@@ -32,9 +32,10 @@ def main() -> None:
     parser.add_argument("--meetings", type=Path, help="folder that fetch_meetings.py wrote; without it meetings are left out")
     parser.add_argument("--out", type=Path, default=Path("target/reader"), help="checkpoint, weights and figures")
     parser.add_argument("--frozen", type=int, default=4, help="lower layers that stay those of the base")
-    parser.add_argument("--passes", default="4,5,8,9,3,8", help="passes over turns, pairs of scenarios, groups of pairs, memories, questions and named turns")
+    parser.add_argument("--passes", default="4,5,8,9,3,8,3", help="passes over turns, pairs of scenarios, groups of pairs, memories, questions, named turns and lines")
     parser.add_argument("--scenarios", type=int, help="train on this many scenarios, without contrast sets and pairs: for learning curves")
     parser.add_argument("--init", type=Path, help="weights (`reader.pt`) to go on from; default: the base")
+    parser.add_argument("--heads-only", action="store_true", help="leave all layers as they are")
     parser.add_argument("--rate", type=float, default=1e-4, help="highest learning rate of the encoder")
     parser.add_argument("--sample", type=int, help="evaluate on this many scenarios")
     parser.add_argument("--name", default="reader-2", help="name and version, which stand in the weights")
@@ -49,7 +50,10 @@ def main() -> None:
     if options.command == "train":
         if options.init:
             reader.load_state_dict(torch.load(options.init), strict=False)
+        if options.heads_only:
+            reader.encoder.requires_grad_(False)
         train(reader, options)
+        reader.encoder.layers[options.frozen :].requires_grad_(True)
         torch.save(trained(reader), weights)
         (options.out / "checkpoint.pt").unlink(missing_ok=True)
         export_reader(reader, options.out, options.name)
@@ -92,6 +96,9 @@ def evaluate(reader: Reader, options: argparse.Namespace) -> dict:
     figures["tenses"] = tense_figures(reader, tense_examples(scenarios, part.spaces, builder))
     if part.named:
         figures["names"] = name_figures(reader, name_examples(part.named, builder))
+    lines = part.lines(builder)
+    if lines:
+        figures["lines"] = line_figures(reader, lines)
     if part.spaces:
         figures["needs"] = need_figures(reader, space_examples(part.spaces, builder))
     return figures

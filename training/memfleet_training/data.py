@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .corpus import PairGroup, Scenario, read_groups, read_meetings, read_part
+from .lines import LineExample, line_examples
 from .names import NamedTurn, name_examples, read_named_turns
 from .needs import Space, question_examples, read_spaces, space_examples
 from .pairs import group_examples, pair_examples
@@ -31,8 +32,13 @@ class CorpusPart:
         self.contrast: list[Scenario] = contrast
         self.groups: list[PairGroup] = [] if limit else read_groups(corpus / "pairs" / part)
         self.named: list[NamedTurn] = read_named_turns(corpus / "names" / part)
+        self.line_labels = corpus / "lines" / part
         self.meetings: list[Scenario] = read_meetings(meetings / part) if meetings else []
         self.spaces: list[Space] = read_spaces(corpus / "needs" / part)
+
+    def lines(self, builder: SequenceBuilder) -> list[LineExample]:
+        """Judged sentences of the scenarios."""
+        return line_examples(self.scenarios, self.line_labels, builder)
 
     def examples(self, builder: SequenceBuilder) -> dict[str, list[Any]]:
         """Examples to train on, by task."""
@@ -44,4 +50,5 @@ class CorpusPart:
             "needs": space_examples(self.spaces, builder) + question_examples(talks, builder),
             "tenses": tense_examples(talks, self.spaces, builder),
             "names": name_examples(self.named, builder),
+            "lines": self.lines(builder),
         }

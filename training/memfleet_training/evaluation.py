@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .corpus import KINDS, OWNERS
+from .lines import LABELS, LineExample
 from .names import NAME_KINDS, NameExample, names_of
 from .needs import SpaceExample
 from .pairs import TurnPair
@@ -17,6 +18,7 @@ from .statements import FLAGS, TurnExample
 from .tenses import TENSES, TenseExample
 
 CHANGES = (1, 2)
+LINE_THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 THRESHOLDS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)
 
 
@@ -124,6 +126,25 @@ def name_figures(reader: Reader, examples: list[NameExample]) -> dict[str, Any]:
         "without_kind": _found(spans),
         "kinds": {name: _found([tuple(row) for row in found]) for name, found in kinds.items()},
     }
+
+
+def line_figures(reader: Reader, examples: list[LineExample]) -> dict[str, Any]:
+    """Agreement on the labels of sentences, and what thresholds of a good line take and how many of these are right."""
+    read = reader.lines.read(examples)
+    rows = [(e.labels, read[place].tolist()) for place, e in enumerate(examples)]
+    figures: dict[str, Any] = {"sentences": len(rows)}
+    for number, name in enumerate(LABELS):
+        pairs = [(int(a[number]), int(b[number] > 0.5)) for a, b in rows]
+        areas = area_under_curve([(bool(a[number]), b[number]) for a, b in rows])
+        figures[name] = {**_binary(pairs), "area_under_curve": areas}
+    good = sum(a[-1] for a, _ in rows)
+    figures["thresholds"] = []
+    for threshold in LINE_THRESHOLDS:
+        taken = [a[-1] for a, b in rows if b[-1] > threshold]
+        figures["thresholds"].append(
+            {"above": threshold, "precision": sum(taken) / max(1, len(taken)), "recall": sum(taken) / max(1, good)}
+        )
+    return figures
 
 
 def _found(rows: Sequence[tuple[set, set]]) -> dict[str, float]:

@@ -13,6 +13,7 @@ from torch import nn
 
 from .batches import length_batches
 from .encoder import Encoder
+from .lines import LineReader
 from .names import NameReader
 from .needs import NeedEncoder
 from .pairs import PairReader
@@ -20,9 +21,9 @@ from .statements import StatementReader
 from .tenses import TenseReader
 
 CHECKPOINT_SECONDS = 180
-TASKS = ("statements", "pairs", "groups", "needs", "tenses", "names")
+TASKS = ("statements", "pairs", "groups", "needs", "tenses", "names", "lines")
 # Heads whose weights are written: pairs of scenarios and groups of pairs share one.
-HEADS = ("statements", "pairs", "needs", "tenses", "names")
+HEADS = ("statements", "pairs", "needs", "tenses", "names", "lines")
 
 
 class Reader(nn.Module):
@@ -39,6 +40,7 @@ class Reader(nn.Module):
         self.needs = NeedEncoder(self.encoder)
         self.tenses = TenseReader(self.encoder)
         self.names = NameReader(self.encoder)
+        self.lines = LineReader(self.encoder)
 
     def head(self, task: str) -> nn.Module:
         """The head that learns from the examples of a task."""

@@ -310,6 +310,8 @@ impl Reading<'_> {
             valid,
             related: subject.turn.into_iter().collect(),
             confidence: stated.confidence,
+            line: None,
+            names: Vec::new(),
             topics: Vec::new(),
         });
     }

@@ -10,6 +10,9 @@ use memfleet_domain::ids::EntityId;
 
 use crate::facts::key;
 
+/// Predicate between the speaker of a statement and a name in it.
+const MENTIONS: &str = "mentions";
+
 /// A triplet and its ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relation {
@@ -31,7 +34,7 @@ pub fn relations(derivation: &Derivation) -> Vec<Relation> {
     match &derivation.body {
         Body::Fact(fact) if !fact.claim.subject.is_empty() => match &fact.clause {
             Some(clause) => of_fact(derivation, fact, clause),
-            None => Vec::new(),
+            None => of_statement(derivation, fact),
         },
         Body::Identity(identity) => vec![of_identity(derivation, identity)],
         _ => Vec::new(),
@@ -77,6 +80,29 @@ fn of_fact(derivation: &Derivation, fact: &Draft, clause: &Clause) -> Vec<Relati
         });
     }
     relations
+}
+
+/// The speaker mentions each name of a statement.
+fn of_statement(derivation: &Derivation, fact: &Draft) -> Vec<Relation> {
+    let subject = Entity::new(&fact.claim.subject, &fact.claim.subject);
+    let names = fact.names.iter();
+    let named = names.map(|name| Entity::new(&key(&name.text), &name.text));
+    let others = named.filter(|object| object.id != subject.id);
+    let relations = others.map(|object| Relation {
+        triplet: Triplet {
+            fact: derivation.id,
+            subject: subject.id,
+            predicate: MENTIONS.to_owned(),
+            object: object.id,
+            negated: fact.is_negated(),
+            valid: derivation.valid,
+            confidence: fact.confidence,
+            turns: derivation.turns.clone(),
+        },
+        subject: subject.clone(),
+        object,
+    });
+    relations.collect()
 }
 
 /// A caller's word is sure.
@@ -128,6 +154,8 @@ fn objects(fact: &Draft, clause: &Clause) -> Vec<Entity> {
 #[cfg(test)]
 mod tests {
     use memfleet_domain::derivation::Body;
+    use memfleet_domain::fact::FactName;
+    use memfleet_domain::statement::NameKind;
     use memfleet_ports::conformance::knowledge::fact;
     use memfleet_ports::conformance::samples::{instant, turn};
 
@@ -189,6 +217,20 @@ mod tests {
         });
         let expected = [("Ada", "give", "Ben"), ("Ada", "give", "a book")];
         assert_eq!(names(&relations(&gave)), expected);
+    }
+
+    #[test]
+    fn a_statement_relates_its_speaker_to_the_names_in_it() {
+        let statement = with(|draft| {
+            draft.clause = None;
+            let name = |text: &str| FactName {
+                text: text.into(),
+                kind: NameKind::Place,
+            };
+            draft.names = vec![name("Oslo"), name("Ada")];
+        });
+        let relations = relations(&statement);
+        assert_eq!(names(&relations), [("ada", "mentions", "Oslo")]);
     }
 
     #[test]

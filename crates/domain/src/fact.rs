@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TurnId;
-use crate::statement::{StatementKind, StatementOwner};
+use crate::statement::{NameKind, StatementKind, StatementOwner};
 use crate::time::{TimeRange, Timestamp};
 
 /// One of the five sentence patterns of AMA section 3.1: subject, verb, object, complement.
@@ -88,17 +88,27 @@ pub struct StatementLabels {
 }
 
 impl StatementLabels {
-    /// Least probability that a statement is worth remembering for months by which profiles list
-    /// it, chosen by a reading of lines from real chats (docs/benchmarks.md, "Understanding").
-    pub const LEAST_WORTH: f32 = 0.6;
-
-    /// True for a statement that profiles list: about its speaker or a group with the speaker, and
-    /// worth it. One about another has no named owner, so its line could not be understood alone.
-    pub fn is_listed(&self) -> bool {
-        let is_own = matches!(self.owner, StatementOwner::Speaker | StatementOwner::Group);
-        let is_worthy = self.kept || self.keep >= Self::LEAST_WORTH;
-        is_own && is_worthy && self.kind != StatementKind::Passing
+    /// True for a statement about its speaker or a group with the speaker.
+    pub fn is_own(&self) -> bool {
+        matches!(self.owner, StatementOwner::Speaker | StatementOwner::Group)
     }
+}
+
+/// Line of a profile: a statement with the words beside it in its sentence that say nothing by
+/// themselves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FactLine {
+    /// Words of the turn, as they stand there.
+    pub text: String,
+    /// Probability that it is said in earnest of the speaker, understood alone, and worth knowing for
+    /// months.
+    pub probability: f32,
+}
+
+impl FactLine {
+    /// Least probability by which profiles list a line, chosen by a reading of lines (docs/benchmarks.md,
+    /// "Understanding").
+    pub const LEAST_PROBABILITY: f32 = 0.7;
 }
 
 /// How a fact relates to what was told before.
@@ -143,9 +153,26 @@ pub struct Draft {
     pub related: Vec<TurnId>,
     /// How sure the extractor is, 0 to 1.
     pub confidence: f32,
+    /// Line of a profile that a statement makes. Absent where it is not worth one, and in facts of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<FactLine>,
+    /// Names that a statement mentions, each once, in its order. Absent in facts of earlier versions:
+    /// none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<FactName>,
     /// Names of the topics that tag it. Absent in facts of earlier versions: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<String>,
+}
+
+/// Name that a fact mentions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FactName {
+    /// The name, as the turn writes it.
+    pub text: String,
+    /// Likeliest kind of what it names.
+    pub kind: NameKind,
 }
 
 impl Draft {
@@ -157,9 +184,17 @@ impl Draft {
 
     /// True for a fact that profiles list; statements may be there to be found and ended alone.
     pub fn is_listed(&self) -> bool {
+        let is_good = |line: &FactLine| line.probability >= FactLine::LEAST_PROBABILITY;
+        let is_line = || self.line.as_ref().is_some_and(is_good);
+        let is_kept = |labels: &StatementLabels| labels.kept && labels.is_own();
         self.statement
             .as_ref()
-            .is_none_or(StatementLabels::is_listed)
+            .is_none_or(|labels| is_kept(labels) || is_line())
+    }
+
+    /// Words that a reader is shown.
+    pub fn shown(&self) -> &str {
+        self.line.as_ref().map_or(&self.text, |line| &line.text)
     }
 
     /// True where it denies something.

@@ -148,7 +148,7 @@ impl NameKind {
     }
 }
 
-/// Name that a turn mentions.
+/// Name that a statement mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MentionedName {
     /// Bytes of the turn's text.
@@ -176,6 +176,20 @@ pub struct Statement {
     pub keep: f32,
     /// Probability that it names when it ends.
     pub ends: f32,
+    /// Names that it mentions, in the order of the text; none overlap.
+    pub names: Vec<MentionedName>,
+    /// The line of its speaker's profile that it makes; absent where it is not worth one.
+    pub line: Option<StatementLine>,
+}
+
+/// Statement with the words beside it in its sentence that say nothing by themselves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatementLine {
+    /// Bytes of the turn's text.
+    pub bytes: Range<usize>,
+    /// Probability that it is said in earnest of the speaker, understood alone, and worth knowing for
+    /// months.
+    pub probability: f32,
 }
 
 /// Effect of a later statement on an earlier one.

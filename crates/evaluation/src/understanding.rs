@@ -1,12 +1,13 @@
 //! The understanding corpus (`data/understanding`, whose README has the formats): scenarios, which
 //! are short conversations whose clauses, pairs of statements and questions are labelled; contrast
-//! sets of them; pairs of statements alone; turns whose names are marked; prompts with the memory
+//! sets of them; pairs of statements alone; turns whose names are marked; judged lines; prompts with the memory
 //! that they meet; labels of the clauses of real meetings.
 
 mod checking;
 mod contrast;
 mod corpus;
 mod folders;
+mod judged;
 mod lines;
 mod meetings;
 mod names;
@@ -20,6 +21,7 @@ use memfleet_domain::statement::{StatementKind, StatementOwner, StatementRelatio
 pub use checking::ScenarioBounds;
 pub use corpus::{MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, UnderstandingCorpus};
 pub use folders::{CorpusError, WriterFolder};
+pub use judged::JudgedLine;
 pub use lines::LineError;
 pub use meetings::{LabelledClause, MeetingLabels, MeetingTurn};
 pub use names::{MarkedName, NamedTurn};

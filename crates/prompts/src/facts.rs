@@ -169,6 +169,8 @@ impl Facts<'_> {
             valid: said.valid()?,
             related: self.related(turn, &said.related, dropped),
             confidence: words::share(said.confidence)?,
+            line: None,
+            names: Vec::new(),
             topics: Vec::new(),
         };
         if !(self.checks.is_supported)(&draft, turn, self.turns) {

@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use memfleet_domain::statement::{Statement, StatementKind, StatementOwner};
+use memfleet_domain::statement::{
+    MentionedName, NameKind, Statement, StatementKind, StatementLine, StatementOwner,
+};
 use memfleet_encoder::TextPiece;
+use memfleet_language::sentences;
 
 use crate::heads::{LinearHead, likeliest, mean_row, sigmoid, softmax};
 use crate::reader::BetweenLayers;
@@ -29,12 +32,25 @@ pub struct TurnToRead<'t> {
     pub previous: Option<ReadTurn<'t>>,
 }
 
+/// Labels of lines.
+const LINE_LABELS: usize = 4;
+
+/// Least probability that a statement is worth remembering for months by which it makes a line.
+const LEAST_KEPT: f32 = 0.5;
+
+/// Classes of pieces by the names that they are part of.
+const NAME_CLASSES: usize = 1 + 2 * NameKind::ALL.len();
+
 /// Heads on the states of a turn's pieces, and of its statements.
 pub(crate) struct StatementHeads {
     start: LinearHead,
     kind: LinearHead,
     owner: LinearHead,
     flags: LinearHead,
+    /// Of a piece: in no name, then for each kind the first piece of a name and any other.
+    name: LinearHead,
+    /// Of a line: said of the speaker, complete, worth knowing, and all three.
+    line: LinearHead,
 }
 
 impl StatementHeads {
@@ -50,6 +66,8 @@ impl StatementHeads {
             kind: head("kind", StatementKind::ALL.len(), 2 * width)?,
             owner: head("owner", StatementOwner::ALL.len(), 2 * width)?,
             flags: head("flags", 3, 2 * width)?,
+            name: LinearHead::take(constants, "names.name", [NAME_CLASSES, width])?,
+            line: LinearHead::take(constants, "lines.line", [LINE_LABELS, 2 * width])?,
         })
     }
 }
@@ -128,16 +146,53 @@ impl ReaderModel {
         let is_start = |at: &usize| *at == rows.start || heads.start.scores(&[row(*at)])[0] > 0.0;
         let mut starts: Vec<usize> = rows.clone().filter(is_start).collect();
         starts.push(rows.end);
+        let classes = rows
+            .clone()
+            .map(|at| likeliest(&heads.name.scores(&[row(at)])).0);
+        let names = names_of(&window.pieces, classes, text);
         let spans = starts.windows(2).map(|pair| pair[0]..pair[1]);
-        spans
-            .filter_map(|span| {
-                let piece = |at: usize| &window.pieces[at - rows.start].bytes;
-                let bytes = piece(span.start).start..piece(span.end - 1).end;
-                let bytes = trimmed(text, bytes)?;
-                Some(heads.statement(bytes, &mean_row(states, width, span), row(0)))
-            })
-            .collect()
+        let read = spans.filter_map(|span| {
+            let piece = |at: usize| &window.pieces[at - rows.start].bytes;
+            let bytes = piece(span.start).start..piece(span.end - 1).end;
+            let bytes = trimmed(text, bytes)?;
+            let mean = mean_row(states, width, span.clone());
+            let mut statement = heads.statement(bytes, &mean, row(0));
+            let inside = names.iter();
+            let inside = inside.filter(|it| statement.bytes.contains(&it.bytes.start));
+            statement.names = inside.cloned().collect();
+            Some((span, statement))
+        });
+        let (spans, mut statements): (Vec<_>, Vec<_>) = read.unzip();
+        for (place, joined) in lines_of(&statements, text) {
+            let rows = spans[joined.start].start..spans[joined.end - 1].end;
+            let mean = mean_row(states, width, rows);
+            let scores = heads.line.scores(&[&mean, row(0)]);
+            statements[place].line = Some(StatementLine {
+                bytes: statements[joined.start].bytes.start..statements[joined.end - 1].bytes.end,
+                probability: sigmoid(scores[LINE_LABELS - 1]),
+            });
+        }
+        statements
     }
+}
+
+/// Statements that are worth keeping, with those that their lines consist of: the ones beside them in
+/// their sentence that are not worth keeping themselves.
+fn lines_of(statements: &[Statement], text: &str) -> Vec<(usize, Range<usize>)> {
+    let is_kept = |place: usize| statements[place].keep >= LEAST_KEPT;
+    let sentences = sentences(text);
+    let kept = (0..statements.len()).filter(|place| is_kept(*place));
+    let lines = kept.filter_map(|place| {
+        let starts_in = |sentence: &&Range<usize>, place: usize| {
+            sentence.contains(&statements[place].bytes.start)
+        };
+        let sentence = sentences.iter().find(|it| starts_in(it, place))?;
+        let joins = |other: &usize| !is_kept(*other) && starts_in(&sentence, *other);
+        let before = (0..place).rev().take_while(joins).count();
+        let behind = (place + 1..statements.len()).take_while(joins).count();
+        Some((place, place - before..place + 1 + behind))
+    });
+    lines.collect()
 }
 
 impl StatementHeads {
@@ -157,8 +212,45 @@ impl StatementHeads {
             negated: sigmoid(flags[0]),
             keep: sigmoid(flags[1]),
             ends: sigmoid(flags[2]),
+            names: Vec::new(),
+            line: None,
         }
     }
+}
+
+/// Names of the classes of pieces: one begins with its first piece, or where the kind changes.
+fn names_of(
+    pieces: &[TextPiece],
+    classes: impl Iterator<Item = usize>,
+    text: &str,
+) -> Vec<MentionedName> {
+    let mut names: Vec<MentionedName> = Vec::new();
+    let mut is_inside = false;
+    for (piece, class) in pieces.iter().zip(classes) {
+        let Some(class) = class.checked_sub(1) else {
+            is_inside = false;
+            continue;
+        };
+        let (kind, is_first) = (NameKind::ALL[class / 2], class % 2 == 0);
+        match names.last_mut() {
+            Some(name) if is_inside && !is_first && name.kind == kind => {
+                name.bytes.end = piece.bytes.end;
+            }
+            _ => names.push(MentionedName {
+                bytes: piece.bytes.clone(),
+                kind,
+            }),
+        }
+        is_inside = true;
+    }
+    names.retain_mut(|name| match trimmed(text, name.bytes.clone()) {
+        Some(bytes) => {
+            name.bytes = bytes;
+            true
+        }
+        None => false,
+    });
+    names
 }
 
 /// Bytes without white space around them; nothing where there is only that.
@@ -206,6 +298,58 @@ mod tests {
         let early = format!("a.{}", "b".repeat(200));
         assert_eq!(window_length(&pieces(&early), &early), WINDOW_PIECES);
         assert_eq!(window_length(&pieces("short."), "short."), 6);
+    }
+
+    fn statement(bytes: Range<usize>, keep: f32) -> Statement {
+        Statement {
+            bytes,
+            kind: StatementKind::State,
+            kind_probability: 1.0,
+            owner: StatementOwner::Speaker,
+            owner_probability: 1.0,
+            negated: 0.0,
+            keep,
+            ends: 0.0,
+            names: Vec::new(),
+            line: None,
+        }
+    }
+
+    #[test]
+    fn a_line_has_the_words_beside_it_that_are_not_worth_one() {
+        let text = "Well, I moved to Oslo, sadly. I work at a bank and I sing.";
+        let parts = [
+            "Well,",
+            "I moved to Oslo,",
+            "sadly.",
+            "I work at a bank and",
+            "I sing.",
+        ];
+        let worth = [0.0, 0.9, 0.1, 0.8, 0.7];
+        let statements = parts.iter().zip(worth).map(|(part, keep)| {
+            let start = text.find(part).unwrap();
+            statement(start..start + part.len(), keep)
+        });
+        let statements: Vec<Statement> = statements.collect();
+        assert_eq!(
+            lines_of(&statements, text),
+            [(1, 0..3), (3, 3..4), (4, 4..5)]
+        );
+    }
+
+    #[test]
+    fn names_go_on_with_pieces_of_their_kind() {
+        let text = "an Uncle Bo Emden";
+        let spans = [0..2, 2..8, 8..11, 11..14, 14..17];
+        let pieces = spans.map(|bytes| TextPiece { id: 7, bytes });
+        let name = |bytes, kind| MentionedName { bytes, kind };
+        let of = |classes: [usize; 5]| names_of(&pieces, classes.into_iter(), text);
+        let uncle = name(3..11, NameKind::Person);
+        let emden = name(12..17, NameKind::Place);
+        assert_eq!(of([0, 1, 2, 3, 4]), [uncle, emden]);
+        let apart = [name(3..8, NameKind::Person), name(14..17, NameKind::Person)];
+        assert_eq!(of([0, 2, 0, 0, 1]), apart);
+        assert_eq!(of([0; 5]), []);
     }
 
     #[test]

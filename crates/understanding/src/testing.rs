@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::num::NonZeroUsize;
 
-use memfleet_domain::statement::{StatementKind, StatementOwner, StatementRelation};
+use memfleet_domain::statement::{NameKind, StatementKind, StatementOwner, StatementRelation};
 use memfleet_domain::tense::PromptTense;
 use memfleet_encoder::{BertLayout, Encoder, ModelFiles, Pooling, Spec};
 use rten_onnx::onnx::{DataType, GraphProto, ModelProto, StringStringEntryProto, TensorProto};
@@ -61,6 +61,8 @@ pub fn tiny_reader() -> ReaderModel {
         ("statements.kind", [StatementKind::ALL.len(), 2 * WIDTH]),
         ("statements.owner", [StatementOwner::ALL.len(), 2 * WIDTH]),
         ("statements.flags", [3, 2 * WIDTH]),
+        ("lines.line", [4, 2 * WIDTH]),
+        ("names.name", [1 + 2 * NameKind::ALL.len(), WIDTH]),
         ("pairs.widen", [INNER, 4 * WIDTH]),
         ("pairs.relation", [relations, INNER]),
         ("needs.offset", [1, WIDTH]),

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 use memfleet_evaluation::understanding::{
-    LabelledScenario, MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, UnderstandingCorpus, WriterFolder,
+    JudgedLine, LabelledScenario, MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, UnderstandingCorpus,
+    WriterFolder,
 };
 
 /// Checks the corpus and prints the sizes of its sets.
@@ -30,6 +31,7 @@ pub fn check(root: &Path) -> Result<()> {
     print_scenarios("contrast", &corpus.contrast);
     print_pairs(&corpus);
     print_names(&corpus);
+    print_lines(&corpus);
     print_needs(&corpus);
     print_meetings(&corpus);
     let most = shared.values().copied().fold(0.0, f64::max);
@@ -74,6 +76,19 @@ fn print_names(corpus: &UnderstandingCorpus) {
     println!("names: {}", sizes(&corpus.names));
     println!("  names: {}", counts(names.map(|it| it.kind.name())));
     println!("  languages: {}", counts(turns.map(|it| &it.language)));
+}
+
+fn print_lines(corpus: &UnderstandingCorpus) {
+    let lines = corpus.lines.iter().flat_map(|it| &it.items);
+    let count = |is_meant: fn(&JudgedLine) -> bool| lines.clone().filter(|it| is_meant(it)).count();
+    println!(
+        "lines: {} said {}, complete {}, worth {}, all three {}",
+        sizes(&corpus.lines),
+        count(|it| it.is_said),
+        count(|it| it.is_complete),
+        count(|it| it.is_worth),
+        count(|it| it.is_said && it.is_complete && it.is_worth),
+    );
 }
 
 fn print_needs(corpus: &UnderstandingCorpus) {

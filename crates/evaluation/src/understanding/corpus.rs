@@ -7,8 +7,8 @@ use std::path::Path;
 use super::checking::folded;
 use super::folders::{self, CorpusError, WriterFolder};
 use super::{
-    LabelledScenario, MeetingLabels, NamedTurn, NeedSpace, PairGroup, ScenarioBounds, ScenarioTurn,
-    contrast, read,
+    JudgedLine, LabelledScenario, MeetingLabels, NamedTurn, NeedSpace, PairGroup, ScenarioBounds,
+    ScenarioTurn, contrast, read,
 };
 
 /// Characters of a run of text that two writers should not share.
@@ -37,6 +37,8 @@ pub struct UnderstandingCorpus {
     pub pairs: Vec<WriterFolder<PairGroup>>,
     /// Turns whose names are marked.
     pub names: Vec<WriterFolder<NamedTurn>>,
+    /// Sentences of scenarios, judged as lines of profiles.
+    pub lines: Vec<WriterFolder<JudgedLine>>,
     /// Prompts for need, by space.
     pub needs: Vec<WriterFolder<NeedSpace>>,
     /// Labels of real meetings, by piece.
@@ -51,6 +53,7 @@ impl UnderstandingCorpus {
             contrast: folders::load(&folder.join("contrast"), |_, text| read(text))?,
             pairs: folders::load(&folder.join("pairs"), |_, text| PairGroup::read(text))?,
             names: folders::load(&folder.join("names"), |_, text| NamedTurn::read(text))?,
+            lines: folders::load(&folder.join("lines"), |_, text| JudgedLine::read(text))?,
             needs: folders::load(&folder.join("needs"), |number, text| {
                 Ok(vec![NeedSpace::read(number, text)?])
             })?,
@@ -74,6 +77,7 @@ impl UnderstandingCorpus {
             problems.extend(triples.map(|problem| format!("{writer} {problem}")));
         }
         problems.extend(self.group_problems());
+        problems.extend(self.line_problems());
         problems.extend(self.space_problems());
         problems.extend(self.meeting_problems());
         problems
@@ -86,6 +90,7 @@ impl UnderstandingCorpus {
             writers(&self.contrast),
             writers(&self.pairs),
             writers(&self.names),
+            writers(&self.lines),
             writers(&self.needs),
             writers(&self.meetings),
         ];
@@ -106,6 +111,34 @@ impl UnderstandingCorpus {
             }
             let own = group.problems().into_iter();
             problems.extend(own.map(|problem| format!("{writer} {number}: {problem}")));
+        }
+        problems
+    }
+
+    /// Judged lines that no scenario of their part has.
+    fn line_problems(&self) -> Vec<String> {
+        let mut scenarios = HashMap::new();
+        for folder in &self.scenarios {
+            for scenario in &folder.items {
+                let key = (
+                    folder.part.as_str(),
+                    folder.writer.as_str(),
+                    scenario.number.as_str(),
+                );
+                scenarios.insert(key, scenario);
+            }
+        }
+        let mut problems = Vec::new();
+        for folder in &self.lines {
+            for line in &folder.items {
+                let key = (
+                    folder.part.as_str(),
+                    line.writer.as_str(),
+                    line.scenario.as_str(),
+                );
+                let problem = line.problem(scenarios.get(&key).copied());
+                problems.extend(problem.map(|it| format!("{}: {it}", folder.writer)));
+            }
         }
         problems
     }
@@ -291,6 +324,7 @@ mod tests {
             contrast: Vec::new(),
             pairs: Vec::new(),
             names: Vec::new(),
+            lines: Vec::new(),
             needs: Vec::new(),
             meetings: Vec::new(),
         }

@@ -12,10 +12,12 @@ mod restoring;
 use memfleet_domain::derivation::{
     Body, Change, ChangeKind, Conflict, Contradiction, Derivation, Origin, Status,
 };
-use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance, StatementLabels};
+use memfleet_domain::fact::{
+    Claim, Clause, Draft, FactLine, FactName, Pattern, Stance, StatementLabels,
+};
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, TurnId};
 use memfleet_domain::narrative::Fragment;
-use memfleet_domain::statement::{StatementKind, StatementOwner};
+use memfleet_domain::statement::{NameKind, StatementKind, StatementOwner};
 use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_domain::turn::AcceptedTurn;
 
@@ -149,6 +151,14 @@ pub fn fact(turn: &AcceptedTurn, subject: &str, value: &str, from: Timestamp) ->
         valid: TimeRange::default(),
         related: Vec::new(),
         confidence: 0.75,
+        line: Some(FactLine {
+            text: format!("{subject} lives in {value}."),
+            probability: 0.75,
+        }),
+        names: vec![FactName {
+            text: value.to_owned(),
+            kind: NameKind::Place,
+        }],
         topics: vec!["residence".to_owned()],
         claim,
     };

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::statement::{
-    RelationScores, Statement, StatementKind, StatementOwner, StatementRelation,
+    MentionedName, NameKind, RelationScores, Statement, StatementKind, StatementLine,
+    StatementOwner, StatementRelation,
 };
 use memfleet_domain::tense::{PromptTense, TenseScores};
 
@@ -28,6 +29,7 @@ const TELLING_LETTERS: usize = 4;
 /// corrects it, and after "Perhaps " it ends it with a probability of one half. A line is needed as
 /// much as words of four letters of the prompt stand in it. A prompt with the word `before` asks
 /// about what held before.
+/// Capitalised words inside a sentence are names of places.
 #[derive(Debug, Default)]
 pub struct SentenceReader {
     missing: AtomicBool,
@@ -132,8 +134,8 @@ fn statement(turn: &TurnText, bytes: Range<usize>) -> Statement {
         _ => StatementKind::State,
     };
     let is_kept = kind == StatementKind::State && !turn.is_assistant;
+    let names = names(text, bytes.start);
     Statement {
-        bytes,
         kind,
         kind_probability: 1.0,
         owner,
@@ -141,7 +143,32 @@ fn statement(turn: &TurnText, bytes: Range<usize>) -> Statement {
         negated: f32::from(u8::from(says(&["not", "don't", "never"]))),
         keep: f32::from(u8::from(is_kept)),
         ends: 0.0,
+        names,
+        line: is_kept.then(|| StatementLine {
+            bytes: bytes.clone(),
+            probability: 1.0,
+        }),
+        bytes,
     }
+}
+
+/// Words of a sentence behind its first that begin with a capital letter, as names of places.
+fn names(sentence: &str, start: usize) -> Vec<MentionedName> {
+    let behind = sentence.find(' ').unwrap_or(sentence.len());
+    let words = sentence[behind..].split_inclusive(|c: char| !c.is_alphanumeric());
+    let mut at = start + behind;
+    let mut names = Vec::new();
+    for word in words {
+        let name = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+        if name != "I" && name.starts_with(char::is_uppercase) {
+            names.push(MentionedName {
+                bytes: at..at + name.len(),
+                kind: NameKind::Place,
+            });
+        }
+        at += word.len();
+    }
+    names
 }
 
 fn relations(pair: &TurnComparison) -> Vec<RelationScores> {

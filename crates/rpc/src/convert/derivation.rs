@@ -2,7 +2,7 @@
 
 use memfleet_domain::derivation::{Body, Derivation, Origin};
 use memfleet_domain::episode::Episode;
-use memfleet_domain::fact::{Claim, Clause, Draft, StatementLabels};
+use memfleet_domain::fact::{Claim, Clause, Draft, FactLine, FactName, StatementLabels};
 use memfleet_domain::ids::{SessionId, Speaker, TurnId};
 use memfleet_domain::time::TimeRange;
 
@@ -181,6 +181,8 @@ impl From<Derivation> for proto::DerivedMemory {
                 withdrawn,
                 confidence: draft.confidence,
                 topics: draft.topics,
+                names: draft.names.into_iter().map(Into::into).collect(),
+                line: draft.line.map(Into::into),
                 extractor: match origin {
                     Origin::Extracted(extractor) => extractor,
                     Origin::Corrected => String::new(),
@@ -250,6 +252,48 @@ impl From<Derivation> for proto::DerivedMemory {
     }
 }
 
+impl From<FactLine> for proto::FactLine {
+    fn from(line: FactLine) -> Self {
+        Self {
+            text: line.text,
+            probability: line.probability,
+        }
+    }
+}
+
+impl Checked for proto::FactLine {
+    type Value = FactLine;
+
+    fn check(self, fields: &mut Fields) -> Option<FactLine> {
+        let probability = fields.probability("probability", self.probability);
+        Some(FactLine {
+            text: self.text,
+            probability: probability?,
+        })
+    }
+}
+
+impl From<FactName> for proto::FactName {
+    fn from(name: FactName) -> Self {
+        Self {
+            text: name.text,
+            kind: proto::NameKind::from(name.kind).into(),
+        }
+    }
+}
+
+impl Checked for proto::FactName {
+    type Value = FactName;
+
+    fn check(self, fields: &mut Fields) -> Option<FactName> {
+        let kind = fields.word("kind", self.kind);
+        Some(FactName {
+            text: self.text,
+            kind: kind?,
+        })
+    }
+}
+
 impl Checked for proto::Fact {
     type Value = Derivation;
 
@@ -270,6 +314,8 @@ impl Checked for proto::Fact {
         let said_at = fields.optional_time("said_at", self.said_at);
         let change = fields.id("change_id", &self.change_id, "the id of a change");
         let successor = fields.optional_id("succeeded_by", &self.succeeded_by, "the id of a fact");
+        let names = fields.messages("names", self.names, usize::MAX);
+        let line = fields.optional("line", self.line);
         let (turns, valid) = (turns?, valid?);
         let draft = Draft {
             text: self.text,
@@ -284,6 +330,8 @@ impl Checked for proto::Fact {
             related: turns[1..].to_vec(),
             confidence: self.confidence,
             topics: self.topics,
+            names: names?,
+            line: line?,
         };
         Some(Derivation {
             id: id?,

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use chrono::TimeDelta;
-use memfleet_domain::statement::{RelationScores, Statement, StatementRelation};
+use memfleet_domain::statement::{
+    MentionedName, RelationScores, Statement, StatementLine, StatementRelation,
+};
 use memfleet_domain::tense::{PromptTense, TenseScores};
 use memfleet_ports::turn_reader::{
     NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnStatements,
@@ -117,6 +119,8 @@ impl From<Statement> for wire::Statement {
             negated: statement.negated,
             keep: statement.keep,
             ends: statement.ends,
+            names: statement.names.into_iter().map(Into::into).collect(),
+            line: statement.line.map(Into::into),
         }
     }
 }
@@ -136,6 +140,8 @@ impl Checked for wire::Statement {
         let negated = fields.probability("negated", self.negated);
         let keep = fields.probability("keep", self.keep);
         let ends = fields.probability("ends", self.ends);
+        let names = fields.messages("names", self.names, usize::MAX);
+        let line = fields.optional("line", self.line);
         Some(Statement {
             bytes: bytes?,
             kind: kind?,
@@ -145,6 +151,58 @@ impl Checked for wire::Statement {
             negated: negated?,
             keep: keep?,
             ends: ends?,
+            names: names?,
+            line: line?,
+        })
+    }
+}
+
+impl From<StatementLine> for wire::StatementLine {
+    fn from(line: StatementLine) -> Self {
+        Self {
+            bytes: Some(span(&line.bytes)),
+            probability: line.probability,
+        }
+    }
+}
+
+impl Checked for wire::StatementLine {
+    type Value = StatementLine;
+
+    fn check(self, fields: &mut Fields) -> Option<StatementLine> {
+        let bytes = match self.bytes {
+            Some(bytes) => Some(range(bytes)),
+            None => fields.refuse("bytes", "is required"),
+        };
+        let probability = fields.probability("probability", self.probability);
+        Some(StatementLine {
+            bytes: bytes?,
+            probability: probability?,
+        })
+    }
+}
+
+impl From<MentionedName> for wire::MentionedName {
+    fn from(name: MentionedName) -> Self {
+        Self {
+            bytes: Some(span(&name.bytes)),
+            kind: proto::NameKind::from(name.kind).into(),
+        }
+    }
+}
+
+impl Checked for wire::MentionedName {
+    type Value = MentionedName;
+
+    fn check(self, fields: &mut Fields) -> Option<MentionedName> {
+        let bytes = match self.bytes {
+            Some(bytes) => Some(range(bytes)),
+            None => fields.refuse("bytes", "is required"),
+        };
+        let kind = fields.word("kind", self.kind);
+        Some(MentionedName {
+            bytes: bytes?,
+            kind: kind?,
         })
     }
 }

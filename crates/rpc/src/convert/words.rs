@@ -10,7 +10,7 @@ use memfleet_domain::episode::Trigger;
 use memfleet_domain::fact::{Pattern, Stance};
 use memfleet_domain::narrative::Momentum;
 use memfleet_domain::quality::SearchQuality;
-use memfleet_domain::statement::{StatementKind, StatementOwner};
+use memfleet_domain::statement::{NameKind, StatementKind, StatementOwner};
 use memfleet_domain::topic::TopicAction;
 use memfleet_ports::assembly::EditOperation;
 use memfleet_ports::memory::{AnswerMode, HitGranularity, Outcome};
@@ -56,6 +56,7 @@ macro_rules! words {
 words! { proto:
     StatementKind = StatementKind { State, Event, Plan, Wish, Question, Quote, Hearsay, Instruction, Passing, Small, General }
     StatementOwner = StatementOwner { Speaker, Group, Addressee, Person, Thing }
+    NameKind = NameKind { Person, Place, Group, Thing }
     Pattern = Pattern { Verb, VerbObject, VerbComplement, VerbObjectObject, VerbObjectComplement }
     Stance = Stance { States, Corrects }
     Trigger = EpisodeTrigger { TopicShift, Request, Saturation, Pause }

@@ -39,6 +39,8 @@ impl TurnReader for LengthReader {
             negated: 0.0,
             keep: 1.0,
             ends: f32::from(u8::from(turn.turn.is_assistant)),
+            names: Vec::new(),
+            line: None,
         };
         Ok(found(turns.iter().map(|turn| vec![statement(turn)])))
     }

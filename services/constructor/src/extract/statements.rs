@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_agents::facts::key;
-use memfleet_domain::fact::{Claim, Draft, Stance, StatementLabels};
+use memfleet_domain::fact::{Claim, Draft, FactLine, FactName, Stance, StatementLabels};
 use memfleet_domain::space::Locale;
 use memfleet_domain::statement::{Statement, StatementKind};
 use memfleet_domain::time::TimeRange;
@@ -16,6 +16,9 @@ use super::{ExtractedFacts, Extractor, REFINED, Utterances};
 
 /// Characters of the longest statement that is a fact; in longer ones no end was found.
 const MAX_STATEMENT_CHARS: usize = 400;
+
+/// Names of a statement that are kept at most, the first.
+const MAX_NAMES: usize = 16;
 
 /// Statements of a turn that are facts at most, those that are most worth keeping.
 const MAX_STATEMENTS: usize = 64;
@@ -32,7 +35,7 @@ const FACT_KINDS: [StatementKind; 7] = [
 ];
 
 /// The reader of turns as an extractor. It gives statements of any worth and owner: later ones end
-/// them, and recall finds them. Profiles list some (`StatementLabels::is_listed`).
+/// them, and recall finds them. Profiles list some (`Draft::is_listed`).
 pub struct StatementExtractor {
     /// The reader.
     pub reader: Arc<dyn TurnReader>,
@@ -157,8 +160,44 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
         },
         related: Vec::new(),
         confidence: statement.keep,
+        line: line(text, statement),
+        names: names(text, statement),
         topics: Vec::new(),
     })
+}
+
+/// Line of a profile that a statement makes, if its words are in the text.
+fn line(text: &str, statement: &Statement) -> Option<FactLine> {
+    let line = statement.line.as_ref()?;
+    let words = text.get(line.bytes.clone())?.trim_start_matches(joins);
+    let words = words.trim_end_matches(joins);
+    let is_sound = (0.0..=1.0).contains(&line.probability) && says_something(words);
+    let is_short = words.chars().count() <= MAX_STATEMENT_CHARS;
+    (is_sound && is_short).then(|| FactLine {
+        text: words.to_owned(),
+        probability: line.probability,
+    })
+}
+
+/// Names that a statement mentions, each once.
+fn names(text: &str, statement: &Statement) -> Vec<FactName> {
+    let said = &statement.bytes;
+    let mut names: Vec<FactName> = Vec::new();
+    for name in &statement.names {
+        let is_inside = said.start <= name.bytes.start && name.bytes.end <= said.end;
+        let written = text.get(name.bytes.clone()).map(str::trim);
+        let Some(written) = written.filter(|it| is_inside && !key(it).is_empty()) else {
+            continue;
+        };
+        let is_known = names.iter().any(|it| key(&it.text) == key(written));
+        if !is_known && names.len() < MAX_NAMES {
+            names.push(FactName {
+                text: written.to_owned(),
+                kind: name.kind,
+            });
+        }
+    }
+    names
 }
 
 #[cfg(test)]

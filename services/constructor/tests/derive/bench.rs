@@ -298,6 +298,8 @@ fn draft(subject: &str, verb: &str, value: &str, related: Vec<TurnId>) -> Draft 
         valid: TimeRange::default(),
         related,
         confidence: 1.0,
+        line: None,
+        names: Vec::new(),
         topics: Vec::new(),
     }
 }

@@ -250,11 +250,11 @@ impl Making {
 impl KnownStatement {
     /// Its words without what is to be hidden; none where the words around them tell that they are.
     fn shown(&self, redactions: &Redactions) -> Option<String> {
-        let words = &self.fact.fact()?.text;
-        let shown = redactions.apply(words.clone());
+        let words = self.fact.fact()?.shown();
+        let shown = redactions.apply(words.to_owned());
         let said = self.turn.accepted.content.searchable_text();
         let is_hidden =
-            shown == *words && said.contains(words) && !redactions.apply(said).contains(words);
+            shown == words && said.contains(words) && !redactions.apply(said).contains(words);
         (!is_hidden).then_some(shown)
     }
 
@@ -428,6 +428,6 @@ fn says_who_somebody_is(fact: &Derivation) -> bool {
     if fact.origin == Origin::Corrected {
         return true;
     }
-    let lasts = |labels: &StatementLabels| labels.is_listed() && KINDS.contains(&labels.kind);
-    draft.statement.as_ref().is_some_and(lasts)
+    let lasts = |labels: &StatementLabels| KINDS.contains(&labels.kind);
+    draft.is_listed() && draft.statement.as_ref().is_some_and(lasts)
 }

@@ -93,7 +93,7 @@ pub fn change_json(recorded: &Recorded) -> Value {
 /// What is derived, in a line.
 pub fn said(derivation: &Derivation) -> Cow<'_, str> {
     let words = match &derivation.body {
-        Body::Fact(fact) => &fact.text,
+        Body::Fact(fact) => fact.shown(),
         Body::Episode(episode) => &episode.title,
         Body::Fragment(fragment) => &fragment.headline,
         Body::Narrative(narrative) => &narrative.headline,

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use chrono::TimeDelta;
 use memfleet_domain::statement::{
-    RelationScores, Statement, StatementKind, StatementOwner, StatementRelation,
+    MentionedName, NameKind, RelationScores, Statement, StatementKind, StatementLine,
+    StatementOwner, StatementRelation,
 };
 use memfleet_domain::tense::{PromptTense, TenseScores};
 use memfleet_ports::turn_reader::{
@@ -88,6 +89,14 @@ fn every_kind_owner_and_relation_comes_back_as_it_was_found() {
         negated: 0.0,
         keep: 1.0,
         ends: 0.125,
+        names: vec![MentionedName {
+            bytes: place..place + 1,
+            kind: NameKind::ALL[place % NameKind::ALL.len()],
+        }],
+        line: (place % 2 == 0).then_some(StatementLine {
+            bytes: place..place + 3,
+            probability: 0.75,
+        }),
     });
     let found = ReaderAnswers {
         reader: "reader-7".to_owned(),
