@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use memfleet_domain::statement::{RelationScores, Statement};
 use memfleet_evaluation::understanding::{
-    LabelledScenario, LabelledStatement, NeedSpace, QuestionTense, SpokenText, UnderstandingCorpus,
+    JudgedLine, LabelledScenario, LabelledStatement, MarkedTurn, NamedTurn, NeedSpace, PairGroup,
+    QuestionTense, SpokenText, UnderstandingCorpus, WriterFolder,
 };
 use memfleet_models::ModelDirectory;
 use memfleet_runtime::BoxError;
@@ -22,7 +23,9 @@ use crate::cli::Error;
 use crate::models::ConfiguredModels;
 
 pub use report::UnderstandingReport;
-use report::{NeedFigures, RelationFigures, StatementFigures, TenseFigures};
+use report::{
+    LineFigures, NameFigures, NeedFigures, RelationFigures, StatementFigures, TenseFigures,
+};
 
 /// Share of turn pairs without a labelled relation that are read, one in so many.
 const UNLISTED: usize = 10;
@@ -44,6 +47,15 @@ pub struct UnderstandingArgs {
     pub out: Option<PathBuf>,
 }
 
+impl UnderstandingArgs {
+    /// Items of a set that are read: of the part, one in so many.
+    fn chosen<'s, T>(&self, set: &'s [WriterFolder<T>]) -> impl Iterator<Item = &'s T> {
+        let writers = set.iter().filter(|writer| writer.part == self.part);
+        let items = writers.flat_map(|writer| &writer.items);
+        items.step_by(self.every.get())
+    }
+}
+
 /// Reads every scenario and every memory of the part.
 pub fn measure(
     args: &UnderstandingArgs,
@@ -51,13 +63,8 @@ pub fn measure(
 ) -> Result<UnderstandingReport, Error> {
     let corpus = UnderstandingCorpus::load(&args.corpus).map_err(BoxError::from)?;
     let reader = open(models)?;
-    let scenarios = [&corpus.scenarios, &corpus.contrast].map(|writers| {
-        let writers = writers.iter().filter(|writer| writer.part == args.part);
-        let items = writers.flat_map(|writer| &writer.items);
-        items.step_by(args.every.get()).collect::<Vec<_>>()
-    });
-    let spaces = corpus.needs.iter().filter(|it| it.part == args.part);
-    let spaces = spaces.flat_map(|writer| &writer.items);
+    let scenarios = [&corpus.scenarios, &corpus.contrast];
+    let scenarios = scenarios.map(|set| args.chosen(set).collect::<Vec<_>>());
     let [plain, contrast] = scenarios;
     let measurement = Measurement { reader };
     Ok(UnderstandingReport {
@@ -65,7 +72,10 @@ pub fn measure(
         statements: measurement.statements(&plain)?,
         relations: measurement.relations(&plain)?,
         contrast: measurement.relations(&contrast)?,
-        needs: measurement.needs(spaces.step_by(args.every.get()))?,
+        groups: measurement.groups(args.chosen(&corpus.pairs))?,
+        names: measurement.names(args.chosen(&corpus.names))?,
+        lines: measurement.lines(args.chosen(&corpus.lines), &corpus.scenarios)?,
+        needs: measurement.needs(args.chosen(&corpus.needs))?,
         tenses: measurement.tenses(&plain)?,
     })
 }
@@ -165,6 +175,79 @@ impl Measurement {
         Ok(scores.into_iter().flatten().collect())
     }
 
+    /// Relations of the statements of groups.
+    fn groups<'s>(
+        &self,
+        groups: impl Iterator<Item = &'s PairGroup>,
+    ) -> Result<RelationFigures, BoxError> {
+        let mut figures = RelationFigures::default();
+        for group in groups {
+            for later in &group.later {
+                let pair = TurnPair {
+                    earlier: marked(&group.earlier),
+                    later: marked(&later.turn),
+                    gap: later.gap,
+                };
+                let begun = Instant::now();
+                let read = self.reader.relations(&[pair], &idle)?;
+                figures.took(1, begun.elapsed());
+                for scores in read.iter().flatten() {
+                    figures.add(Some(later.relation), scores);
+                }
+            }
+        }
+        Ok(figures)
+    }
+
+    /// Names of turns.
+    fn names<'s>(
+        &self,
+        turns: impl Iterator<Item = &'s NamedTurn>,
+    ) -> Result<NameFigures, BoxError> {
+        let mut figures = NameFigures::default();
+        for turn in turns {
+            let read = TurnToRead {
+                turn: spoken(&turn.said),
+                previous: None,
+            };
+            let statements = self.reader.statements(&[read], &idle)?;
+            let names = statements.iter().flatten().flat_map(|it| &it.names);
+            figures.compare(&turn.names, &names.cloned().collect::<Vec<_>>());
+        }
+        Ok(figures)
+    }
+
+    /// Lines of the sentences that were judged.
+    fn lines<'s>(
+        &self,
+        judged: impl Iterator<Item = &'s JudgedLine>,
+        writers: &[WriterFolder<LabelledScenario>],
+    ) -> Result<LineFigures, BoxError> {
+        let mut figures = LineFigures::default();
+        for line in judged {
+            let mut of_writer = writers.iter().filter(|it| it.writer == line.writer);
+            let scenario = of_writer.find_map(|writer| {
+                let mut scenarios = writer.items.iter();
+                scenarios.find(|it| it.number == line.scenario)
+            });
+            let scenario = scenario.ok_or("a judged line is of no scenario")?;
+            let placed = PlacedScenario::of(scenario);
+            let turn = TurnToRead {
+                turn: placed.turns[line.turn].read(),
+                previous: line.turn.checked_sub(1).map(|it| placed.turns[it].read()),
+            };
+            let text = turn.turn.text;
+            let byte = |character: usize| {
+                let place = text.char_indices().nth(character);
+                place.map_or(text.len(), |(byte, _)| byte)
+            };
+            let sentence = byte(line.characters[0])..byte(line.characters[1]);
+            let read = self.reader.statements(&[turn], &idle)?;
+            figures.add(line, &sentence, &read[0]);
+        }
+        Ok(figures)
+    }
+
     /// Tenses of the questions of scenarios that their conversation answers.
     fn tenses(&self, scenarios: &[&LabelledScenario]) -> Result<TenseFigures, BoxError> {
         let mut figures = TenseFigures::default();
@@ -252,6 +335,21 @@ impl PlacedTurn<'_> {
             is_assistant: self.is_assistant,
             text: &self.text,
         }
+    }
+}
+
+fn spoken(said: &SpokenText) -> ReadTurn<'_> {
+    ReadTurn {
+        speaker: &said.speaker,
+        is_assistant: said.is_assistant,
+        text: &said.text,
+    }
+}
+
+fn marked(turn: &MarkedTurn) -> PlacedStatements<'_> {
+    PlacedStatements {
+        turn: spoken(&turn.said),
+        statements: std::slice::from_ref(&turn.statement),
     }
 }
 

@@ -5,13 +5,18 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::time::Duration;
 
-use memfleet_domain::statement::{RelationScores, Statement, StatementRelation};
-use memfleet_evaluation::understanding::{LabelledPrompt, LabelledStatement};
+use memfleet_domain::statement::{MentionedName, RelationScores, Statement, StatementRelation};
+use memfleet_evaluation::understanding::{
+    JudgedLine, LabelledPrompt, LabelledStatement, MarkedName,
+};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
 /// Thresholds of the probability of a change.
 const THRESHOLDS: [f32; 6] = [0.5, 0.8, 0.9, 0.95, 0.98, 0.99];
+
+/// Thresholds of the probability of a good line.
+const LINE_THRESHOLDS: [f32; 5] = [0.5, 0.6, 0.7, 0.8, 0.9];
 
 /// Shares of needed prompts that a threshold misses.
 const MISSED: [f64; 4] = [0.02, 0.04, 0.08, 0.15];
@@ -33,6 +38,12 @@ pub struct UnderstandingReport {
     pub relations: RelationFigures,
     /// Relations in contrast sets.
     pub contrast: RelationFigures,
+    /// Relations in groups of pairs.
+    pub groups: RelationFigures,
+    /// Names of turns.
+    pub names: NameFigures,
+    /// Judged lines.
+    pub lines: LineFigures,
     /// Needs of prompts.
     pub needs: NeedFigures,
     /// Tenses of questions.
@@ -252,6 +263,84 @@ impl Serialize for NeedFigures {
     }
 }
 
+/// Names of turns as labelled and as read.
+#[derive(Debug, Default)]
+pub struct NameFigures {
+    labelled: usize,
+    read: usize,
+    /// Names that are read with the same bytes.
+    right: usize,
+    /// Those with the same kind, too.
+    right_kind: usize,
+}
+
+impl NameFigures {
+    /// Adds the names of a turn.
+    pub fn compare(&mut self, labelled: &[MarkedName], read: &[MentionedName]) {
+        self.labelled += labelled.len();
+        self.read += read.len();
+        for name in labelled {
+            let same = read.iter().find(|it| it.bytes == name.bytes);
+            self.right += usize::from(same.is_some());
+            self.right_kind += usize::from(same.is_some_and(|it| it.kind == name.kind));
+        }
+    }
+
+    /// Precision and recall.
+    fn found(&self, right: usize) -> [f64; 2] {
+        [share(right, self.read), share(right, self.labelled)]
+    }
+}
+
+impl Serialize for NameFigures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let found = |right| {
+            let [precision, recall] = self.found(right);
+            json!({ "precision": precision, "recall": recall })
+        };
+        let figures = json!({
+            "names": self.labelled,
+            "with_kind": found(self.right_kind),
+            "without_kind": found(self.right),
+        });
+        figures.serialize(serializer)
+    }
+}
+
+/// Judged sentences: is one a good line, and the probability of the line that was read there.
+#[derive(Debug, Default)]
+pub struct LineFigures(Vec<(bool, f32)>);
+
+impl LineFigures {
+    /// Adds a judged sentence of a turn with these statements.
+    pub fn add(&mut self, judged: &JudgedLine, sentence: &Range<usize>, read: &[Statement]) {
+        let is_good = judged.is_said && judged.is_complete && judged.is_worth;
+        let lines = read.iter().filter_map(|it| it.line.as_ref());
+        let inside = lines.filter(|line| sentence.contains(&line.bytes.start));
+        let best = inside.map(|line| line.probability).fold(0.0, f32::max);
+        self.0.push((is_good, best));
+    }
+
+    /// Share of the good ones among those above a threshold, and of those above it among the good.
+    fn above(&self, threshold: f32) -> [f64; 2] {
+        let taken = self.0.iter().filter(|it| it.1 > threshold);
+        let good = taken.clone().filter(|it| it.0).count();
+        let all_good = self.0.iter().filter(|it| it.0).count();
+        [share(good, taken.count()), share(good, all_good)]
+    }
+}
+
+impl Serialize for LineFigures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let thresholds = LINE_THRESHOLDS.map(|threshold| {
+            let [good, found] = self.above(threshold);
+            json!({ "above": threshold, "good": good, "found": found })
+        });
+        let figures = json!({ "sentences": self.0.len(), "thresholds": thresholds });
+        figures.serialize(serializer)
+    }
+}
+
 /// Tenses of questions as labelled and as read.
 #[derive(Debug, Default)]
 pub struct TenseFigures(Agreement);
@@ -341,9 +430,12 @@ impl UnderstandingReport {
         for (name, figures) in [
             ("scenarios", &self.relations),
             ("contrast sets", &self.contrast),
+            ("groups", &self.groups),
         ] {
             write_relations(out, name, figures)?;
         }
+        self.write_names(out)?;
+        self.write_lines(out)?;
         self.write_needs(out)?;
         let right = self.tenses.right().into_iter();
         let right = right.map(|(tense, share)| format!("{tense} {} %", percent(share)));
@@ -353,6 +445,31 @@ impl UnderstandingReport {
             self.tenses.0.count(),
             right.collect::<Vec<_>>().join(", ")
         )
+    }
+
+    fn write_names(&self, out: &mut String) -> std::fmt::Result {
+        let names = &self.names;
+        writeln!(out, "{} names", names.labelled)?;
+        for (what, right) in [
+            ("with their kind", names.right_kind),
+            ("without", names.right),
+        ] {
+            let [precision, recall] = names.found(right).map(percent);
+            writeln!(out, "  {what}: precision {precision} %, recall {recall} %")?;
+        }
+        Ok(())
+    }
+
+    fn write_lines(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(out, "{} judged sentences", self.lines.0.len())?;
+        for threshold in LINE_THRESHOLDS {
+            let [precision, recall] = self.lines.above(threshold).map(percent);
+            writeln!(
+                out,
+                "  line above {threshold}: good {precision} %, of the good ones {recall} %"
+            )?;
+        }
+        Ok(())
     }
 
     fn write_needs(&self, out: &mut String) -> std::fmt::Result {
