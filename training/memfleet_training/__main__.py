@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--meetings", type=Path, help="folder that fetch_meetings.py wrote; without it meetings are left out")
     parser.add_argument("--out", type=Path, default=Path("target/reader"), help="checkpoint, weights and figures")
     parser.add_argument("--frozen", type=int, default=4, help="lower layers that stay those of the base")
-    parser.add_argument("--passes", default="4,5,8,9,3,8,3", help="passes over turns, pairs of scenarios, groups of pairs, memories, questions, named turns and lines")
+    parser.add_argument("--passes", default="2.5,2.5,4,2.5,2,8,6", help="passes over turns, pairs of scenarios, groups of pairs, memories, questions, named turns and lines")
     parser.add_argument("--scenarios", type=int, help="train on this many scenarios, without contrast sets and pairs: for learning curves")
     parser.add_argument("--init", type=Path, help="weights (`reader.pt`) to go on from; default: the base")
     parser.add_argument("--heads-only", action="store_true", help="leave all layers as they are")
