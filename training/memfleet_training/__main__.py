@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--heads-only", action="store_true", help="leave all layers as they are")
     parser.add_argument("--rate", type=float, default=1e-4, help="highest learning rate of the encoder")
     parser.add_argument("--sample", type=int, help="evaluate on this many scenarios")
-    parser.add_argument("--name", default="reader-2", help="name and version, which stand in the weights")
+    parser.add_argument("--name", default="reader", help="name and version, which stand in the weights and with what they find (`reader-3`)")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
     random.seed(options.seed)
@@ -72,7 +72,7 @@ def train(reader: Reader, options: argparse.Namespace) -> None:
     print({task: len(found) for task, found in examples.items()}, flush=True)
     passes = dict(zip(TASKS, map(float, options.passes.split(",")), strict=True))
     checkpoint = options.out / "checkpoint.pt"
-    train_reader(reader, examples, passes, seed=options.seed, rate=options.rate, checkpoint=checkpoint, start=str(options.init or "base"))
+    train_reader(reader, examples, passes, seed=options.seed, rate=options.rate, checkpoint=checkpoint, start=f"{options.init or 'base'}, {options.frozen} layers frozen, heads only: {options.heads_only}")
 
 
 def evaluate(reader: Reader, options: argparse.Namespace) -> dict:

@@ -117,14 +117,14 @@ def name_figures(reader: Reader, examples: list[NameExample]) -> dict[str, Any]:
     rows = [(set(names_of(e.classes)), set(read[place])) for place, e in enumerate(examples)]
     spans = [({n[:2] for n in wanted}, {n[:2] for n in found}) for wanted, found in rows]
     kinds = {
-        name: [({n for n in side if n[2] == kind} for side in row) for row in rows]
+        name: [tuple({n for n in side if n[2] == kind} for side in row) for row in rows]
         for kind, name in enumerate(NAME_KINDS)
     }
     return {
         "turns": len(examples),
         "with_kind": _found(rows),
         "without_kind": _found(spans),
-        "kinds": {name: _found([tuple(row) for row in found]) for name, found in kinds.items()},
+        "kinds": {name: _found(found) for name, found in kinds.items()},
     }
 
 

@@ -94,7 +94,7 @@ fn of_statement(derivation: &Derivation, fact: &Draft) -> Vec<Relation> {
             subject: subject.id,
             predicate: MENTIONS.to_owned(),
             object: object.id,
-            negated: fact.is_negated(),
+            negated: false,
             valid: derivation.valid,
             confidence: fact.confidence,
             turns: derivation.turns.clone(),

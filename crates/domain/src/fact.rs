@@ -92,14 +92,25 @@ impl StatementLabels {
     pub fn is_own(&self) -> bool {
         matches!(self.owner, StatementOwner::Speaker | StatementOwner::Group)
     }
+
+    /// True for a statement about another person or the one who is spoken to. Without the name of its
+    /// owner its line could not be understood alone.
+    pub fn is_of_another(&self) -> bool {
+        matches!(
+            self.owner,
+            StatementOwner::Person | StatementOwner::Addressee
+        )
+    }
 }
 
-/// Line of a profile: a statement with the words beside it in its sentence that say nothing by
-/// themselves.
+/// Line of a profile: a statement with the words beside it in its sentence that are not worth
+/// keeping by themselves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FactLine {
     /// Words of the turn, as they stand there.
     pub text: String,
+    /// Bytes of the turn's searchable text that they are.
+    pub bytes: Range<u32>,
     /// Probability that it is said in earnest of the speaker, understood alone, and worth knowing for
     /// months.
     pub probability: f32,
@@ -186,15 +197,24 @@ impl Draft {
     pub fn is_listed(&self) -> bool {
         let is_good = |line: &FactLine| line.probability >= FactLine::LEAST_PROBABILITY;
         let is_line = || self.line.as_ref().is_some_and(is_good);
-        let is_kept = |labels: &StatementLabels| labels.kept && labels.is_own();
-        self.statement
-            .as_ref()
-            .is_none_or(|labels| is_kept(labels) || is_line())
+        let is_listed = |labels: &StatementLabels| match labels.kept {
+            true => labels.is_own(),
+            false => !labels.is_of_another() && is_line(),
+        };
+        self.statement.as_ref().is_none_or(is_listed)
     }
 
-    /// Words that a reader is shown.
-    pub fn shown(&self) -> &str {
+    /// Words of its line in a profile.
+    pub fn listed(&self) -> &str {
         self.line.as_ref().map_or(&self.text, |line| &line.text)
+    }
+
+    /// Leaves the words of the statement alone of its line.
+    pub fn shrink_line(&mut self) {
+        if let Some(line) = &mut self.line {
+            line.text.clone_from(&self.text);
+            line.bytes = self.evidence.clone();
+        }
     }
 
     /// True where it denies something.

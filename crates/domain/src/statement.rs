@@ -182,7 +182,7 @@ pub struct Statement {
     pub line: Option<StatementLine>,
 }
 
-/// Statement with the words beside it in its sentence that say nothing by themselves.
+/// Statement with the words beside it in its sentence that are not worth keeping by themselves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementLine {
     /// Bytes of the turn's text.

@@ -177,7 +177,7 @@ impl ReaderModel {
 }
 
 /// Statements that are worth keeping, with those that their lines consist of: the ones beside them in
-/// their sentence that are not worth keeping themselves.
+/// their sentence that are not worth keeping themselves. Words between two belong to the former.
 fn lines_of(statements: &[Statement], text: &str) -> Vec<(usize, Range<usize>)> {
     let is_kept = |place: usize| statements[place].keep >= LEAST_KEPT;
     let sentences = sentences(text);
@@ -189,6 +189,8 @@ fn lines_of(statements: &[Statement], text: &str) -> Vec<(usize, Range<usize>)> 
         let sentence = sentences.iter().find(|it| starts_in(it, place))?;
         let joins = |other: &usize| !is_kept(*other) && starts_in(&sentence, *other);
         let before = (0..place).rev().take_while(joins).count();
+        let is_first = place == before || !starts_in(&sentence, place - before - 1);
+        let before = if is_first { before } else { 0 };
         let behind = (place + 1..statements.len()).take_while(joins).count();
         Some((place, place - before..place + 1 + behind))
     });

@@ -76,9 +76,19 @@ impl TopicFilter {
             return Ok(Vec::new());
         }
         let topics = self.in_force(scope).await?;
-        let texts = facts.iter().map(|fact| fact.text.clone()).collect();
-        let matches = self.matches(&topics, texts).await?;
-        let verdicts = matches.iter().map(|matched| verdict(&topics, matched));
+        let is_longer = |fact: &&&Draft| fact.listed() != fact.text;
+        let texts = facts.iter().map(|fact| fact.text.clone());
+        let lines = facts.iter().filter(is_longer);
+        let texts = texts.chain(lines.map(|fact| fact.listed().to_owned()));
+        let matches = self.matches(&topics, texts.collect()).await?;
+        let (of_facts, of_lines) = matches.split_at(facts.len());
+        let mut of_lines = of_lines.iter();
+        let verdicts = facts.iter().zip(of_facts).map(|(fact, matched)| {
+            let line = is_longer(&fact).then(|| of_lines.next()).flatten();
+            let mut verdict = verdict(&topics, matched)?;
+            verdict.line_is_left_out = line.is_some_and(|it| leaves_out(&topics, it));
+            Some(verdict)
+        });
         Ok(verdicts.collect())
     }
 
@@ -137,6 +147,8 @@ pub(crate) struct FactVerdict {
     pub(crate) tags: Vec<String>,
     /// True where a topic to keep stands over its worth.
     pub(crate) is_kept: bool,
+    /// True where the words beside the statement in its line are left out.
+    pub(crate) line_is_left_out: bool,
 }
 
 impl FactVerdict {
@@ -146,7 +158,16 @@ impl FactVerdict {
         if let Some(labels) = &mut draft.statement {
             labels.kept = self.is_kept;
         }
+        if self.line_is_left_out {
+            draft.shrink_line();
+        }
     }
+}
+
+/// True where one of the topics that a text matches leaves it out.
+fn leaves_out(topics: &[Topic], matched: &[bool]) -> bool {
+    let mut matched = topics.iter().zip(matched).filter(|(_, matches)| **matches);
+    matched.any(|(topic, _)| topic.action == TopicAction::LeaveOut)
 }
 
 /// Verdict on a fact that matches these of the topics; absent where it is left out.
@@ -156,7 +177,7 @@ fn verdict(topics: &[Topic], matched: &[bool]) -> Option<FactVerdict> {
         let matched = matched.map(|(topic, _)| topic);
         matched.filter(move |topic| topic.action == action)
     };
-    if of(TopicAction::LeaveOut).next().is_some() {
+    if leaves_out(topics, matched) {
         metrics::counter!("memfleet_facts_left_out_total").increment(1);
         return None;
     }
@@ -164,6 +185,7 @@ fn verdict(topics: &[Topic], matched: &[bool]) -> Option<FactVerdict> {
     Some(FactVerdict {
         tags: tags.collect(),
         is_kept: of(TopicAction::Keep).next().is_some(),
+        line_is_left_out: false,
     })
 }
 
@@ -191,7 +213,11 @@ mod tests {
         let verdict = |matched: [bool; 4]| verdict(&topics, &matched);
         let made = |tags: &[&str], is_kept| {
             let tags = tags.iter().map(|it| (*it).to_owned()).collect();
-            Some(FactVerdict { tags, is_kept })
+            Some(FactVerdict {
+                tags,
+                is_kept,
+                line_is_left_out: false,
+            })
         };
         assert_eq!(verdict([false; 4]), made(&[], false));
         assert_eq!(verdict([true; 4]), None);

@@ -1,5 +1,6 @@
 //! The `Knowledge` service: what the agents derived, read on both time axes; corrections and reverts are the refresher's.
 
+mod lines;
 mod profile;
 mod timeline;
 

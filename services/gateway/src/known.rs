@@ -101,14 +101,19 @@ impl Gateway {
         let now = query.filter.as_of.happened_by;
         let now = now.unwrap_or_else(|| self.clock.now());
         let here: Vec<&Hit> = hits.iter().filter(|hit| hit.space == *space).collect();
-        let possible = self.possible_changes(&scope, &here, now).await?;
+        let as_of = query.filter.as_of;
+        let possible = self.possible_changes(&scope, &here, as_of, now).await;
+        let mut possible = possible.unwrap_or_else(|fault| {
+            problem = Some(format!("possible changes: {fault}"));
+            Vec::new()
+        });
         if possible.is_empty() && !facts.values().flatten().any(is_changed) {
             return Ok(problem);
         }
         let locale = self.spaces.locale(&scope).await?.unwrap_or_default();
         let language = Language::tagged(locale.language.as_deref());
         let asking = Asking::of(&query.text, language);
-        let statements = self.asked_statements(context, &query.text, &here, &possible);
+        let statements = self.asked_statements(context, &query.text, &here, &mut possible);
         let mut statements = statements.await.unwrap_or_else(|fault| {
             problem = Some(format!("statements: {fault}"));
             AskedStatements::default()
@@ -213,7 +218,8 @@ fn asked(query: &Query) -> Question {
     }
 }
 
-fn is_so(fact: &Derivation, now: Timestamp) -> bool {
+/// True for a fact that holds at an instant.
+pub(crate) fn is_so(fact: &Derivation, now: Timestamp) -> bool {
     !fact.is_withdrawn() && fact.valid.end.is_none_or(|end| end > now)
 }
 

@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, Write};
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 
-pub use derived::{change_json, change_lines, derivation_json, held, said, span};
+pub use derived::{change_json, change_lines, derivation_json, held, listed, said, span};
 pub use palette::Palette;
 pub use progress::Progress;
 pub use table::{Align, table};

@@ -168,8 +168,10 @@ fn says(
     let mut corrected = draft.clone();
     text.clone_into(&mut corrected.text);
     corrected.confidence = 1.0;
-    // They are labels of the words that were said.
+    // They are labels, line and names of the words that were said.
     corrected.statement = None;
+    corrected.line = None;
+    corrected.names = Vec::new();
     if let Some(value) = value {
         corrected.claim.value = value.trim().to_lowercase();
         if let Some(clause) = &mut corrected.clause {

@@ -59,7 +59,9 @@ impl JudgedLine {
     /// The fault of a place that is not in a scenario; none where the scenario has it.
     pub(super) fn problem(&self, scenario: Option<&LabelledScenario>) -> Option<String> {
         let turn = scenario.and_then(|it| it.turns.get(self.turn));
-        let length = turn.map_or(0, |it| it.said.text.chars().count());
+        // A line break counts as one character.
+        let text = turn.map(|it| it.said.text.replace(" ⏎ ", "\n"));
+        let length = text.map_or(0, |it| it.chars().count());
         let [first, last] = self.characters;
         let is_there = first < last && last <= length;
         let Self {

@@ -162,6 +162,7 @@ fn duration(gap: &str) -> Result<TimeDelta, String> {
         let count: i64 = text.strip_suffix(unit)?.parse().ok()?;
         count.checked_mul(*minutes)
     });
+    let minutes = minutes.filter(|it| *it >= 0);
     let gap = minutes.and_then(TimeDelta::try_minutes);
     gap.ok_or_else(|| format!("`{text}` is no gap such as +5mo (min, h, d, w, mo, y)"))
 }

@@ -119,6 +119,12 @@ pub fn statement(turn: &AcceptedTurn, words: &str, from: Timestamp) -> Derivatio
             keep: 0.5,
             kept: false,
         });
+        draft.line = Some(FactLine {
+            text: words.to_owned(),
+            bytes: start as u32..(start + words.len()) as u32,
+            probability: 0.75,
+        });
+        draft.names = Vec::new();
         draft.claim.attribute = String::new();
         draft.evidence = start as u32..(start + words.len()) as u32;
         statement.id = DerivationId::of_fact(turn.id, &draft.claim, false);
@@ -151,10 +157,7 @@ pub fn fact(turn: &AcceptedTurn, subject: &str, value: &str, from: Timestamp) ->
         valid: TimeRange::default(),
         related: Vec::new(),
         confidence: 0.75,
-        line: Some(FactLine {
-            text: format!("{subject} lives in {value}."),
-            probability: 0.75,
-        }),
+        line: None,
         names: vec![FactName {
             text: value.to_owned(),
             kind: NameKind::Place,

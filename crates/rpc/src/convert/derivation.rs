@@ -257,6 +257,8 @@ impl From<FactLine> for proto::FactLine {
         Self {
             text: line.text,
             probability: line.probability,
+            start: line.bytes.start,
+            end: line.bytes.end,
         }
     }
 }
@@ -268,6 +270,7 @@ impl Checked for proto::FactLine {
         let probability = fields.probability("probability", self.probability);
         Some(FactLine {
             text: self.text,
+            bytes: self.start..self.end,
             probability: probability?,
         })
     }

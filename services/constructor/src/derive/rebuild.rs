@@ -1,11 +1,12 @@
 //! Deriving once more with the extractor of now, where somebody asked for it. What it finds is put aside until all turns are read; then
 //! one transaction takes it into use and withdraws what is not found any more. A caller's corrections stay.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::derivation::{Body, ChangeKind, Derivation, Kind, Origin};
+use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_domain::time::TimeRange;
 use memfleet_domain::turn::Turn;
@@ -88,7 +89,8 @@ impl Rebuilder {
             .collect();
         let ExtractedFacts { by, drafts } = deriver.drafts(scope, &standing).await?;
         let (mut new, mut confirmed) = (Vec::new(), Vec::new());
-        let mut rewrites = self.by_topics(&known, &verdicts);
+        let mut rewrites = Vec::new();
+        let mut read_again = HashSet::new();
         for (turn, drafts) in standing.iter().zip(drafts) {
             let is_of_turn = |fact: &&Derivation| fact.turns[0] == turn.accepted.id;
             let corrected = known.iter().filter(|it| it.origin == Origin::Corrected);
@@ -99,6 +101,11 @@ impl Rebuilder {
                     continue;
                 };
                 confirmed.push(stated.id);
+                if is_read_otherwise(fact, &stated.draft, &by) {
+                    read_again.insert(fact.id);
+                    rewrites.push(self.rereading(fact, stated.draft, &by));
+                    continue;
+                }
                 let verdict = verdicts.get(&stated.id).and_then(Option::as_ref);
                 if let Some(verdict) = verdict
                     && fact.is_withdrawn()
@@ -108,6 +115,8 @@ impl Rebuilder {
                 }
             }
         }
+        let others = known.iter().filter(|it| !read_again.contains(&it.id));
+        rewrites.extend(self.by_topics(others, &verdicts));
         let texts = new.iter().map(|(_, new)| new.draft.text.clone()).collect();
         let language = deriver.indexer.language(scope).await?;
         let passages = deriver.indexer.passages(scope, texts, language).await?;
@@ -139,12 +148,12 @@ impl Rebuilder {
 
     /// The changes by which facts follow the topics of now, whoever found them: those that are left
     /// out are withdrawn, the others get the tags that they miss, and are kept or not.
-    fn by_topics(
+    fn by_topics<'d>(
         &self,
-        known: &[Derivation],
+        known: impl Iterator<Item = &'d Derivation>,
         verdicts: &HashMap<DerivationId, Option<FactVerdict>>,
     ) -> Vec<Rewrite> {
-        let standing = known.iter().filter(|fact| !fact.is_withdrawn());
+        let standing = known.filter(|fact| !fact.is_withdrawn());
         let rewrites = standing.filter_map(|fact| {
             let version = (fact.version + 1).to_be_bytes();
             let parts = [fact.id.as_bytes().as_slice(), &version];
@@ -194,6 +203,23 @@ impl Rebuilder {
         })
     }
 
+    /// The change by which a known statement gets the labels, the line and the names that it is read
+    /// with now.
+    fn rereading(&self, fact: &Derivation, read: Draft, by: &str) -> Rewrite {
+        let version = (fact.version + 1).to_be_bytes();
+        let id = ChangeId::of("read again", &[fact.id.as_bytes(), &version]);
+        let mut reread = fact.next(id);
+        reread.origin = Origin::Extracted(by.to_owned());
+        if let Body::Fact(draft) = &mut reread.body {
+            draft.confidence = read.confidence;
+            draft.statement = read.statement;
+            draft.line = read.line;
+            draft.names = read.names;
+            draft.topics = read.topics;
+        }
+        self.rewrite(reread, "the extractor of now reads it otherwise")
+    }
+
     /// The change by which a withdrawn fact holds again.
     fn revival(&self, fact: &Derivation, valid: TimeRange, verdict: &FactVerdict) -> Rewrite {
         let version = (fact.version + 1).to_be_bytes();
@@ -235,6 +261,21 @@ impl Rebuilder {
 }
 
 /// A fact as the topics make it.
+/// True for an extracted statement that holds and whose line is another one now, or that another
+/// version of the reader labels otherwise.
+fn is_read_otherwise(fact: &Derivation, read: &Draft, by: &str) -> bool {
+    let Origin::Extracted(name) = &fact.origin else {
+        return false;
+    };
+    let bytes = |draft: &Draft| draft.line.as_ref().map(|line| line.bytes.clone());
+    let differs = |known: &Draft| {
+        let is_labelled = known.statement.is_some() && read.statement.is_some();
+        let is_relabelled = known.statement != read.statement || known.names != read.names;
+        is_labelled && (bytes(known) != bytes(read) || name != by && is_relabelled)
+    };
+    !fact.is_withdrawn() && fact.fact().is_some_and(differs)
+}
+
 fn judged(mut derivation: Derivation, verdict: &FactVerdict) -> Derivation {
     if let Body::Fact(fact) = &mut derivation.body {
         verdict.clone().apply(fact);

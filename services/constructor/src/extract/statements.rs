@@ -1,5 +1,6 @@
 //! Statements of turns as facts, in their own words, by the reader of turns.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -125,12 +126,11 @@ fn is_fact(statement: &Statement) -> bool {
 
 /// Fact of a statement: its words, from when they were said on.
 fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
-    let said = text.get(statement.bytes.clone())?;
-    let words = said.trim_start_matches(joins).trim_end_matches(joins);
+    let bytes = spoken(text, &statement.bytes)?;
+    let words = &text[bytes.clone()];
     if !says_something(words) || words.chars().count() > MAX_STATEMENT_CHARS {
         return None;
     }
-    let start = statement.bytes.start + said.len() - said.trim_start_matches(joins).len();
     let said_at = turn.accepted.effective_time();
     let labels = StatementLabels {
         kind: statement.kind,
@@ -153,30 +153,44 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
         stance: Stance::States,
         takes_back: false,
         said_at: Some(said_at),
-        evidence: start as u32..(start + words.len()) as u32,
+        line: line(text, statement, &bytes),
+        evidence: bytes.start as u32..bytes.end as u32,
         valid: TimeRange {
             start: Some(said_at),
             end: None,
         },
         related: Vec::new(),
         confidence: statement.keep,
-        line: line(text, statement),
         names: names(text, statement),
         topics: Vec::new(),
     })
 }
 
-/// Line of a profile that a statement makes, if its words are in the text.
-fn line(text: &str, statement: &Statement) -> Option<FactLine> {
+/// Line of a profile that a statement makes: its words with those around them that the reader adds,
+/// or without them where they are no part of the text or too long.
+fn line(text: &str, statement: &Statement, own: &Range<usize>) -> Option<FactLine> {
     let line = statement.line.as_ref()?;
-    let words = text.get(line.bytes.clone())?.trim_start_matches(joins);
-    let words = words.trim_end_matches(joins);
-    let is_sound = (0.0..=1.0).contains(&line.probability) && says_something(words);
-    let is_short = words.chars().count() <= MAX_STATEMENT_CHARS;
-    (is_sound && is_short).then(|| FactLine {
-        text: words.to_owned(),
+    let bytes = spoken(text, &line.bytes).filter(|bytes| {
+        let is_around = bytes.start <= own.start && own.end <= bytes.end;
+        is_around && text[bytes.clone()].chars().count() <= MAX_STATEMENT_CHARS
+    });
+    let bytes = bytes.unwrap_or_else(|| own.clone());
+    let is_sound = (0.0..=1.0).contains(&line.probability);
+    is_sound.then(|| FactLine {
+        text: text[bytes.clone()].to_owned(),
+        bytes: bytes.start as u32..bytes.end as u32,
         probability: line.probability,
     })
+}
+
+/// Bytes of words without the marks that join them to their neighbours; nothing where they are no part
+/// of the text, or only marks.
+fn spoken(text: &str, bytes: &Range<usize>) -> Option<Range<usize>> {
+    let said = text.get(bytes.clone())?;
+    let words = said.trim_start_matches(joins);
+    let start = bytes.end - words.len();
+    let end = start + words.trim_end_matches(joins).len();
+    (start < end).then_some(start..end)
 }
 
 /// Names that a statement mentions, each once.
@@ -202,7 +216,63 @@ fn names(text: &str, statement: &Statement) -> Vec<FactName> {
 
 #[cfg(test)]
 mod tests {
+    use memfleet_domain::statement::{MentionedName, NameKind, StatementLine, StatementOwner};
+
     use super::*;
+
+    const TEXT: &str = "Well, I live in Zürich, and I sing.";
+
+    fn read(bytes: Range<usize>) -> Statement {
+        Statement {
+            bytes,
+            kind: StatementKind::State,
+            kind_probability: 1.0,
+            owner: StatementOwner::Speaker,
+            owner_probability: 1.0,
+            negated: 0.0,
+            keep: 1.0,
+            ends: 0.0,
+            names: Vec::new(),
+            line: None,
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_not_around_its_statement_is_the_statement_alone() {
+        let own = 6..23;
+        let line_of = |bytes, probability| {
+            let mut statement = read(own.clone());
+            statement.line = Some(StatementLine { bytes, probability });
+            line(TEXT, &statement, &own).map(|line| line.text)
+        };
+        let alone = Some("I live in Zürich".to_owned());
+        assert_eq!(&TEXT[own.clone()], "I live in Zürich");
+        assert_eq!(
+            line_of(0..24, 0.9),
+            Some("Well, I live in Zürich".to_owned())
+        );
+        for bytes in [6..18, 25..36, 0..1_000, 0..19, 24..6] {
+            assert_eq!(line_of(bytes.clone(), 0.9), alone, "{bytes:?}");
+        }
+        for probability in [f32::NAN, -0.1, 1.1] {
+            assert_eq!(line_of(0..24, probability), None);
+        }
+    }
+
+    #[test]
+    fn names_that_are_not_in_their_statement_are_left_out() {
+        let name = |bytes| MentionedName {
+            bytes,
+            kind: NameKind::Place,
+        };
+        let mut statement = read(6..23);
+        let inside = [16..23, 16..23];
+        let outside = [30..34, 16..18, 16..1_000, 23..16, 15..16];
+        statement.names = inside.into_iter().chain(outside).map(name).collect();
+        let names = names(TEXT, &statement);
+        let texts: Vec<_> = names.iter().map(|it| it.text.as_str()).collect();
+        assert_eq!(texts, ["Zürich"]);
+    }
 
     #[test]
     fn a_lone_word_says_nothing_unless_its_script_has_no_spaces() {

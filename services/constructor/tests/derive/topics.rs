@@ -199,6 +199,7 @@ impl Extractor for Mute {
 fn faint(statements: &mut Vec<Statement>) {
     for statement in statements {
         statement.keep = 0.2;
+        statement.line = None;
     }
 }
 

@@ -250,7 +250,7 @@ impl Making {
 impl KnownStatement {
     /// Its words without what is to be hidden; none where the words around them tell that they are.
     fn shown(&self, redactions: &Redactions) -> Option<String> {
-        let words = self.fact.fact()?.shown();
+        let words = self.fact.fact()?.listed();
         let shown = redactions.apply(words.to_owned());
         let said = self.turn.accepted.content.searchable_text();
         let is_hidden =
@@ -395,6 +395,10 @@ impl Gateway {
         }
         let turns = self.ledger.turns(scope, &ids).await?;
         let known_at = question.as_of.known_at;
+        let now = question.as_of.happened_by;
+        let now = now.unwrap_or_else(|| self.clock.now());
+        self.shrink_stale_lines(scope, &mut facts, known_at, now)
+            .await?;
         let stated = facts.into_iter().filter_map(|fact| {
             // A turn that was forgotten meanwhile takes its fact along.
             let turn = turns

@@ -35,9 +35,11 @@ impl Gateway {
             },
             ..Chronicle::default()
         };
-        let facts = self
+        let mut facts = self
             .knowledge
             .chronicle(scope, &chronicle, page.limit, page.after.as_ref())
+            .await?;
+        self.shrink_stale_lines(scope, &mut facts.items, query.as_of.known_at, now)
             .await?;
         let turns = self.stating(scope, &facts.items).await?;
         let mut conflicts = self.unsettled(scope, &facts.items).await?;

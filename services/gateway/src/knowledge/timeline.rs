@@ -61,6 +61,9 @@ impl Gateway {
             .await?;
         let is_listed = |told: &Derivation| told.fact().is_none_or(Draft::is_listed);
         page.items.retain(is_listed);
+        let now = self.clock.now();
+        self.shrink_stale_lines(&scope, &mut page.items, query.known_at, now)
+            .await?;
         Ok(Told { page, degraded })
     }
 

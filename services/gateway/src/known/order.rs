@@ -139,31 +139,27 @@ pub(super) fn put_newer_first(
     possible: &[Conflict],
     needed: &HashMap<DerivationId, f32>,
 ) {
-    let states = |hit: &Hit, id: DerivationId| {
-        hit.space == *space && hit.facts.iter().any(|fact| fact.id == id)
+    let of_hit = |hit: &Hit| -> HashSet<DerivationId> {
+        let is_here = hit.space == *space;
+        let facts = hit.facts.iter().filter(|_| is_here);
+        facts.map(|fact| fact.id).collect()
     };
-    let mut changes: Vec<&Conflict> = possible.iter().collect();
-    changes.retain(|change| needed.contains_key(&change.older));
-    let mut at = 0;
-    while at < hits.len() {
-        let found = changes.iter().enumerate().find_map(|(place, change)| {
-            let is_older = states(&hits[at], change.older);
-            let behind = hits[at + 1..]
-                .iter()
-                .position(|hit| states(hit, change.newer));
-            Some((place, at + 1 + behind.filter(|_| is_older)?))
-        });
-        let Some((place, newer)) = found else {
-            at += 1;
+    let mut stated: Vec<HashSet<DerivationId>> = hits.iter().map(of_hit).collect();
+    // Each change moves one hit at most, the likeliest first, so that changes in a ring come to an end.
+    for change in possible.iter().filter(|it| needed.contains_key(&it.older)) {
+        let place = |id| stated.iter().position(|ids| ids.contains(&id));
+        let (Some(older), Some(newer)) = (place(change.older), place(change.newer)) else {
             continue;
         };
-        // Each change moves one hit at most, so that two that contradict each other come to an end.
-        changes.swap_remove(place);
-        let (score, relevance) = (hits[at].score, hits[at].relevance);
+        if older >= newer {
+            continue;
+        }
+        let (score, relevance) = (hits[older].score, hits[older].relevance);
         let hit = &mut hits[newer];
         hit.score = score;
         hit.relevance = most(hit.relevance, relevance);
-        hits[at..=newer].rotate_right(1);
+        hits[older..=newer].rotate_right(1);
+        stated[older..=newer].rotate_right(1);
     }
 }
 

@@ -4,7 +4,7 @@ use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, statement};
 use memfleet_ports::conformance::samples::instant;
-use memfleet_ports::knowledge::{Applied, Knowledge, Work};
+use memfleet_ports::knowledge::{Applied, Knowledge, Question, Work};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::memory::{HitGranularity, Memory, RecallRequest};
 use memfleet_ports::retriever::{Found, Query};
@@ -39,6 +39,7 @@ async fn possibly_ended(older: &str, newer: &str) -> (Node, [Derivation; 2]) {
     let possible = Conflict {
         status: Status::Possible,
         probability: Some(0.5),
+        judge: SentenceReader::NAME.to_owned(),
         ..conflict(&before, &after)
     };
     let work = Work {
@@ -130,13 +131,26 @@ async fn a_statement_that_may_have_ended_stands_behind_the_newer_one_without_a_m
 
 #[tokio::test]
 async fn statements_that_may_have_ended_each_other_come_to_an_order() {
-    let (node, [rome, oslo]) = possibly_ended("I live in Rome.", "Oslo is my home.").await;
-    let back = Conflict {
+    let (older, newer) = (
+        "I live in Rome. I live by the sea.",
+        "Oslo is my home, I live there.",
+    );
+    let (node, [rome, oslo]) = stated(older, "I live in Rome.", newer).await;
+    let question = Question {
+        turns: rome.turns.clone(),
+        ..Question::default()
+    };
+    let scope = acme().scope(&space("ada"));
+    let of_turn = node.store.all_derivations(&scope, &question).await.unwrap();
+    let sea = of_turn.iter().find(|fact| fact.id != rome.id).unwrap();
+    let possible = |older: &Derivation, newer: &Derivation| Conflict {
         status: Status::Possible,
-        ..conflict(&oslo, &rome)
+        probability: Some(0.5),
+        judge: SentenceReader::NAME.to_owned(),
+        ..conflict(older, newer)
     };
     let work = Work {
-        found: vec![back],
+        found: vec![possible(&rome, &oslo), possible(&oslo, sea)],
         ..Work::default()
     };
     apply(&node, work).await;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::exit::{Error, Exit};
 use super::handle::every_told;
 use super::{Handle, values};
-use crate::output::{Align, Output, Palette, derivation_json, held, said, table};
+use crate::output::{Align, Output, Palette, derivation_json, held, listed, table};
 
 /// Show what is true of a person or a thing, and who said so
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ fn human(lines: &[ProfileLine], palette: Palette) -> String {
         };
         [
             held(&line.fact),
-            format!("{}{doubt}", said(&line.fact)),
+            format!("{}{doubt}", listed(&line.fact)),
             line.evidence.speaker.to_string(),
             line.evidence.quote.replace('\n', " "),
         ]

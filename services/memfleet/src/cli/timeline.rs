@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::exit::{Error, Exit};
 use super::handle::every_told;
 use super::{Handle, values};
-use crate::output::{Align, Output, Palette, derivation_json, said, table, time};
+use crate::output::{Align, Output, Palette, derivation_json, listed, table, time};
 
 /// List facts and episodes in the order in which they began
 #[derive(Debug, Args)]
@@ -88,7 +88,7 @@ fn human(entries: &[Derivation], palette: Palette) -> String {
             entry.begins().map(time).unwrap_or_default(),
             kind.to_owned(),
             ended.map(time).unwrap_or_default(),
-            said(entry).into_owned(),
+            listed(entry).into_owned(),
         ]
     });
     table(palette, columns, rows)

@@ -25,7 +25,16 @@ pub fn derivation_json(derivation: &Derivation) -> Value {
                 "owner": labels.owner.name(),
                 "negated": super::exact(&labels.negated),
                 "keep": super::exact(&labels.keep),
+                "kept": labels.kept,
             })),
+            "line": fact.line.as_ref().map(|line| json!({
+                "text": line.text,
+                "probability": super::exact(&line.probability),
+            })),
+            "names": fact.names.iter().map(|name| json!({
+                "text": name.text,
+                "kind": name.kind.name(),
+            })).collect::<Vec<_>>(),
             "topics": fact.topics,
         }),
         Body::Episode(episode) => json!({
@@ -90,10 +99,18 @@ pub fn change_json(recorded: &Recorded) -> Value {
     })
 }
 
+/// Words of a fact's line in a profile, or of anything else that is derived.
+pub fn listed(derivation: &Derivation) -> Cow<'_, str> {
+    match &derivation.body {
+        Body::Fact(fact) => Cow::Borrowed(fact.listed()),
+        _ => said(derivation),
+    }
+}
+
 /// What is derived, in a line.
 pub fn said(derivation: &Derivation) -> Cow<'_, str> {
     let words = match &derivation.body {
-        Body::Fact(fact) => fact.shown(),
+        Body::Fact(fact) => &fact.text,
         Body::Episode(episode) => &episode.title,
         Body::Fragment(fragment) => &fragment.headline,
         Body::Narrative(narrative) => &narrative.headline,
