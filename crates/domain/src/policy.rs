@@ -286,7 +286,7 @@ sections! {
 pub const BEST_NEED: f32 = 0.05;
 
 /// Reader of turns that [`BEST_NEED`] was chosen for.
-pub const NEED_READER: &str = "reader-2";
+pub const NEED_READER: &str = "reader-3";
 
 /// Most redactions of a policy, and bytes of each.
 const REDACTIONS: (usize, usize) = (32, 512);

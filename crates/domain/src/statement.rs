@@ -277,19 +277,19 @@ impl RelationScores {
 }
 
 /// Probabilities of a change from which each action is taken. They are chosen for one version of
-/// the reader's weights, `reader-2` (docs/benchmarks.md, Understanding), and go with it.
+/// the reader's weights, `reader-3` (docs/benchmarks.md, Understanding), and go with it.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeThresholds;
 
 impl ChangeThresholds {
     /// The earlier statement is ended, and marked where it is recalled.
-    pub const ENDED: f32 = 0.7;
+    pub const ENDED: f32 = 0.95;
     /// An earlier statement that is ended never held. By a correction alone.
     pub const CORRECTED: f32 = 0.8;
     /// Both statements hold, and recall puts the later one first.
-    pub const POSSIBLE: f32 = 0.3;
+    pub const POSSIBLE: f32 = 0.7;
     /// An answer quotes the later statement in the place of the earlier one.
-    pub const QUOTED: f32 = 0.2;
+    pub const QUOTED: f32 = 0.3;
     /// An answer quotes both statements.
-    pub const DOUBTED: f32 = 0.05;
+    pub const DOUBTED: f32 = 0.1;
 }

@@ -163,32 +163,17 @@ impl From<Derivation> for proto::DerivedMemory {
             Body::Fact(draft) => Kind::Fact(proto::Fact {
                 id: id.to_string(),
                 version,
-                text: draft.text,
-                clause: draft.clause.map(Into::into),
-                statement: draft.statement.map(Into::into),
-                claim: Some(proto::Claim {
-                    subject: draft.claim.subject,
-                    attribute: draft.claim.attribute,
-                    value: draft.claim.value,
-                }),
-                stance: proto::Stance::from(draft.stance).into(),
-                said_at: draft.said_at.map(time),
                 turn_ids: texts(&turns),
-                evidence_start: draft.evidence.start,
-                evidence_end: draft.evidence.end,
                 valid: Some(range(valid)),
                 known: Some(range(known)),
                 withdrawn,
-                confidence: draft.confidence,
-                topics: draft.topics,
-                names: draft.names.into_iter().map(Into::into).collect(),
-                line: draft.line.map(Into::into),
                 extractor: match origin {
                     Origin::Extracted(extractor) => extractor,
                     Origin::Corrected => String::new(),
                 },
                 change_id: change.to_string(),
                 succeeded_by: succeeded_by.map(|id| id.to_string()).unwrap_or_default(),
+                ..said_by(*draft)
             }),
             Body::Episode(episode) => Kind::Episode(proto::Episode {
                 id: id.to_string(),
@@ -249,6 +234,29 @@ impl From<Derivation> for proto::DerivedMemory {
             }),
         };
         Self { kind: Some(kind) }
+    }
+}
+
+/// A message with what a draft says, and nothing of its version.
+fn said_by(draft: Draft) -> proto::Fact {
+    proto::Fact {
+        text: draft.text,
+        clause: draft.clause.map(Into::into),
+        statement: draft.statement.map(Into::into),
+        claim: Some(proto::Claim {
+            subject: draft.claim.subject,
+            attribute: draft.claim.attribute,
+            value: draft.claim.value,
+        }),
+        stance: proto::Stance::from(draft.stance).into(),
+        said_at: draft.said_at.map(time),
+        evidence_start: draft.evidence.start,
+        evidence_end: draft.evidence.end,
+        confidence: draft.confidence,
+        topics: draft.topics,
+        names: draft.names.into_iter().map(Into::into).collect(),
+        line: draft.line.map(Into::into),
+        ..proto::Fact::default()
     }
 }
 
