@@ -88,7 +88,7 @@ async fn a_change_that_is_only_possible_ends_nothing_until_it_is_found() {
         .iter()
         .map(|it| (it.status, it.probability))
         .collect();
-    assert_eq!(told, [(Status::Possible, Some(0.5))]);
+    assert_eq!(told, [(Status::Possible, Some(0.75))]);
     let conflict = Conflict {
         status: Status::Found,
         ..conflicts[0].clone()

@@ -26,7 +26,8 @@ const TELLING_LETTERS: usize = 4;
 /// A reader without a model. Each sentence is a statement: one that asks is a question, one in the
 /// first person is a state of the speaker that is kept, any other is general. A statement ends an
 /// earlier one that begins with the same three words and goes on otherwise; after "No, " it
-/// corrects it, and after "Perhaps " it ends it with a probability of one half. A line is needed as
+/// corrects it, and after "Perhaps " it ends it with a probability of three
+/// quarters. A line is needed as
 /// much as words of four letters of the prompt stand in it. A prompt with the word `before` asks
 /// about what held before.
 /// Capitalised words inside a sentence are names of places.
@@ -182,10 +183,11 @@ fn relations(pair: &TurnComparison) -> Vec<RelationScores> {
             let before = text(&pair.earlier.turn, bytes);
             let probabilities = match after.split_first() {
                 Some((word, rest)) if word == "perhaps" => {
-                    let likely = [relation(&before, rest), StatementRelation::Unrelated];
-                    StatementRelation::ALL.map(|it| match likely.contains(&it) {
-                        true => 1.0 / likely.len() as f32,
-                        false => 0.0,
+                    let relation = relation(&before, rest);
+                    StatementRelation::ALL.map(|it| match it {
+                        StatementRelation::Unrelated => 0.25,
+                        _ if it == relation => 0.75,
+                        _ => 0.0,
                     })
                 }
                 _ => {

@@ -38,7 +38,7 @@ async fn possibly_ended(older: &str, newer: &str) -> (Node, [Derivation; 2]) {
     let (node, [before, after]) = stated(older, older, newer).await;
     let possible = Conflict {
         status: Status::Possible,
-        probability: Some(0.5),
+        probability: Some(0.75),
         judge: SentenceReader::NAME.to_owned(),
         ..conflict(&before, &after)
     };
@@ -145,7 +145,7 @@ async fn statements_that_may_have_ended_each_other_come_to_an_order() {
     let sea = of_turn.iter().find(|fact| fact.id != rome.id).unwrap();
     let possible = |older: &Derivation, newer: &Derivation| Conflict {
         status: Status::Possible,
-        probability: Some(0.5),
+        probability: Some(0.75),
         judge: SentenceReader::NAME.to_owned(),
         ..conflict(older, newer)
     };
