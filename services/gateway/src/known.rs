@@ -23,9 +23,7 @@ use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
-use order::{
-    in_order, missing, put_first, put_newer_first, put_past_first, statement_behind_first,
-};
+use order::{in_order, missing, put_first, put_in_pairs, put_past_first, statement_behind_first};
 use statements::AskedStatements;
 pub(crate) use statements::has_ended;
 use statements::is_statement;
@@ -118,11 +116,18 @@ impl Gateway {
             problem = Some(format!("statements: {fault}"));
             AskedStatements::default()
         });
-        if statements.is_of_the_past {
+        let is_past = statements.is_of_the_past;
+        let asked = possible.iter();
+        let asked = asked.filter(|change| statements.needed.contains_key(&change.older));
+        let pairs = asked.map(|change| match is_past {
+            true => (change.older, change.newer),
+            false => (change.newer, change.older),
+        });
+        put_in_pairs(hits, space, pairs);
+        if is_past {
             put_past_first(hits, space, &statements.needed, now);
             statements.needed.clear();
         }
-        put_newer_first(hits, space, &possible, &statements.needed);
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {
             hit.outdated = outdated(hit, &asking, &statements.needed, now).map(|fact| fact.id);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memfleet_domain::derivation::{Conflict, Derivation};
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
@@ -131,13 +131,12 @@ pub(super) fn put_past_first(
     }
 }
 
-/// Puts the hit of each statement that may have ended one of these right before the hit of that
-/// one, as far as both were found.
-pub(super) fn put_newer_first(
+/// Puts the hit of the first statement of each pair right before that of the second, as far as both
+/// were found. Of several for one statement the earlier pair comes first.
+pub(super) fn put_in_pairs(
     hits: &mut [Hit],
     space: &SpaceId,
-    possible: &[Conflict],
-    needed: &HashMap<DerivationId, f32>,
+    pairs: impl Iterator<Item = (DerivationId, DerivationId)>,
 ) {
     let of_hit = |hit: &Hit| -> HashSet<DerivationId> {
         let is_here = hit.space == *space;
@@ -145,21 +144,21 @@ pub(super) fn put_newer_first(
         facts.map(|fact| fact.id).collect()
     };
     let mut stated: Vec<HashSet<DerivationId>> = hits.iter().map(of_hit).collect();
-    // Each change moves one hit at most, the likeliest first, so that changes in a ring come to an end.
-    for change in possible.iter().filter(|it| needed.contains_key(&it.older)) {
+    // Each pair moves one hit at most, so that pairs in a ring come to an end.
+    for (first, second) in pairs {
         let place = |id| stated.iter().position(|ids| ids.contains(&id));
-        let (Some(older), Some(newer)) = (place(change.older), place(change.newer)) else {
+        let (Some(first), Some(second)) = (place(first), place(second)) else {
             continue;
         };
-        if older >= newer {
+        if first <= second {
             continue;
         }
-        let (score, relevance) = (hits[older].score, hits[older].relevance);
-        let hit = &mut hits[newer];
+        let (score, relevance) = (hits[second].score, hits[second].relevance);
+        let hit = &mut hits[first];
         hit.score = score;
         hit.relevance = most(hit.relevance, relevance);
-        hits[older..=newer].rotate_right(1);
-        stated[older..=newer].rotate_right(1);
+        hits[second..=first].rotate_right(1);
+        stated[second..=first].rotate_right(1);
     }
 }
 

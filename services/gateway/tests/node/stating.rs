@@ -130,6 +130,15 @@ async fn a_statement_that_may_have_ended_stands_behind_the_newer_one_without_a_m
 }
 
 #[tokio::test]
+async fn a_question_about_the_past_puts_what_may_have_ended_before_the_newer_one() {
+    let newer = "I live in Oslo, where before long winter comes.";
+    let (node, [rome, _]) = possibly_ended("I live in Rome.", newer).await;
+    let (texts, is_marked) = found(&node, &rome, "Where did I live before Oslo?").await;
+    assert_eq!(texts[0], "I live in Rome.");
+    assert!(!is_marked);
+}
+
+#[tokio::test]
 async fn statements_that_may_have_ended_each_other_come_to_an_order() {
     let (older, newer) = (
         "I live in Rome. I live by the sea.",
