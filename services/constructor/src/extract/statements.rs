@@ -251,7 +251,7 @@ mod tests {
             line_of(0..24, 0.9),
             Some("Well, I live in Zürich".to_owned())
         );
-        for bytes in [6..18, 25..36, 0..1_000, 0..19, 24..6] {
+        for bytes in [6..18, 25..36, 0..1_000, 0..19, Range { start: 24, end: 6 }] {
             assert_eq!(line_of(bytes.clone(), 0.9), alone, "{bytes:?}");
         }
         for probability in [f32::NAN, -0.1, 1.1] {
@@ -267,7 +267,8 @@ mod tests {
         };
         let mut statement = read(6..23);
         let inside = [16..23, 16..23];
-        let outside = [30..34, 16..18, 16..1_000, 23..16, 15..16];
+        let reversed = Range { start: 23, end: 16 };
+        let outside = [30..34, 16..18, 16..1_000, reversed, 15..16];
         statement.names = inside.into_iter().chain(outside).map(name).collect();
         let names = names(TEXT, &statement);
         let texts: Vec<_> = names.iter().map(|it| it.text.as_str()).collect();
