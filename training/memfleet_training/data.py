@@ -46,7 +46,7 @@ class CorpusPart:
         return {
             "statements": turn_examples(talks, builder),
             "pairs": pair_examples(talks, builder, others=UNLISTED_SHARE),
-            "groups": group_examples(self.groups, builder),
+            "groups": group_examples(self.groups, builder, foreign=True),
             "needs": space_examples(self.spaces, builder) + question_examples(talks, builder),
             "tenses": tense_examples(talks, self.spaces, builder),
             "names": name_examples(self.named, builder),

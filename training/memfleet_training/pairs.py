@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 import torch
 import torch.nn.functional as F
@@ -80,18 +80,33 @@ def pair_examples(
     return examples
 
 
-def group_examples(groups: list[PairGroup], builder: SequenceBuilder) -> list[TurnPair]:
-    """The earlier turn of each group beside each later one, of which one statement each is compared."""
+def group_examples(groups: list[PairGroup], builder: SequenceBuilder, *, foreign: bool = False, seed: int = 7) -> list[TurnPair]:
+    """The earlier turn of each group beside each later one, of which one statement each is compared. With
+    `foreign` each later turn also stands beside the earlier turn of another group of its writer and
+    language, which it has nothing to do with: else that something ends would be told from the later turn alone."""
+    chance = random.Random(seed)
+    alike: dict[tuple[str, str], list[PairGroup]] = {}
+    for group in groups:
+        alike.setdefault((group.writer, group.language), []).append(group)
     examples = []
     for number, group in enumerate(groups):
-        for place, (relation, later) in enumerate(group.later):
-            pair = turn_pair(builder, group.earlier, later)
+        others = [other for other in alike[group.writer, group.language] if other is not group]
+        pairs = [(group.earlier, relation, later) for relation, later in group.later]
+        if foreign and others:
+            pairs += [(moved(chance.choice(others).earlier, group.earlier.time), "none", later) for _, later in group.later]
+        for place, (earlier, relation, later) in enumerate(pairs):
+            pair = turn_pair(builder, earlier, later)
             if pair.later[0] and pair.earlier[0]:
                 pair.relations = {(0, 0): RELATIONS.index(relation)}
                 pair.listed = {(0, 0)}
                 pair.source = (number, place, 0)
                 examples.append(pair)
     return examples
+
+
+def moved(turn: Turn, time: datetime) -> Turn:
+    """The turn at another time."""
+    return replace(turn, time=time)
 
 
 class PairReader(nn.Module):
