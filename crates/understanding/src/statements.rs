@@ -47,9 +47,9 @@ pub(crate) struct StatementHeads {
     kind: LinearHead,
     owner: LinearHead,
     flags: LinearHead,
-    /// Of a piece: in no name, then for each kind the first piece of a name and any other.
+    /// Classes of a piece: in no name, then for each kind the first piece of a name and any other.
     name: LinearHead,
-    /// Of a line: said of the speaker, complete, worth knowing, and all three.
+    /// Labels of a line: said of the speaker, complete, worth knowing, and all three.
     line: LinearHead,
 }
 

@@ -270,7 +270,7 @@ pub struct NameFigures {
     read: usize,
     /// Names that are read with the same bytes.
     right: usize,
-    /// Those with the same kind, too.
+    /// Names that are read with the same bytes and the same kind.
     right_kind: usize,
 }
 
