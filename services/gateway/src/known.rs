@@ -23,7 +23,9 @@ use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
-use order::{in_order, missing, put_first, put_in_pairs, put_past_first, statement_behind_first};
+use order::{
+    ended_with_successors, in_order, missing, put_first, put_in_pairs, statement_behind_first,
+};
 use statements::AskedStatements;
 pub(crate) use statements::has_ended;
 use statements::is_statement;
@@ -125,7 +127,8 @@ impl Gateway {
         });
         put_in_pairs(hits, space, pairs);
         if is_past {
-            put_past_first(hits, space, &statements.needed, now);
+            let ended = ended_with_successors(hits, space, &statements.needed, now);
+            put_in_pairs(hits, space, ended.into_iter());
             statements.needed.clear();
         }
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {

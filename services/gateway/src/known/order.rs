@@ -104,31 +104,23 @@ pub(super) fn put_first(hits: &mut [Hit], at: usize) {
     hits[..=at].rotate_right(1);
 }
 
-/// Puts each of these statements that ended right before the one that holds in its place, as far as
-/// both were found.
-pub(super) fn put_past_first(
-    hits: &mut [Hit],
+/// Pairs of each of these statements that ended and the one that holds in its place, as far as both
+/// were found.
+pub(super) fn ended_with_successors(
+    hits: &[Hit],
     space: &SpaceId,
     ended: &HashMap<DerivationId, f32>,
     now: Timestamp,
-) {
-    for past in 0..hits.len() {
-        let hit = &hits[past];
-        if hit.space != *space {
-            continue;
-        }
-        let facts = hit.facts.iter().filter(|fact| ended.contains_key(&fact.id));
-        let successors: HashSet<_> = facts.filter_map(|fact| fact.succeeded_by).collect();
-        let holds = |fact: &Derivation| successors.contains(&fact.id) && is_so(fact, now);
-        let is_successor = |hit: &Hit| hit.space == *space && hit.facts.iter().any(holds);
-        if let Some(present) = hits[..past].iter().position(is_successor) {
-            let (score, relevance) = (hits[present].score, hits[present].relevance);
-            let hit = &mut hits[past];
-            hit.score = score;
-            hit.relevance = most(hit.relevance, relevance);
-            hits[present..=past].rotate_right(1);
-        }
-    }
+) -> Vec<(DerivationId, DerivationId)> {
+    let facts = || {
+        let here = hits.iter().filter(|hit| hit.space == *space);
+        here.flat_map(|hit| &hit.facts)
+    };
+    let holding = facts().filter(|fact| is_so(fact, now));
+    let holding: HashSet<DerivationId> = holding.map(|fact| fact.id).collect();
+    let ended = facts().filter(|fact| ended.contains_key(&fact.id));
+    let pairs = ended.filter_map(|fact| Some((fact.id, fact.succeeded_by?)));
+    pairs.filter(|(_, by)| holding.contains(by)).collect()
 }
 
 /// Puts the hit of the first statement of each pair right before that of the second, as far as both
