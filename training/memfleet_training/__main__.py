@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--meetings", type=Path, help="folder that fetch_meetings.py wrote; without it meetings are left out")
     parser.add_argument("--out", type=Path, default=Path("target/reader"), help="checkpoint, weights and figures")
     parser.add_argument("--frozen", type=int, default=4, help="lower layers that stay those of the base")
-    parser.add_argument("--passes", default="2.5,2.5,4,2.5,2,8,6", help="passes over turns, pairs of scenarios, groups of pairs, memories, questions, named turns and lines")
+    parser.add_argument("--passes", default="2.5,1.5,2,1,1,1,20,5", help="passes over turns, pairs of scenarios, groups of pairs, unrelated pairs, memories, questions, named turns and lines")
     parser.add_argument("--scenarios", type=int, help="train on this many scenarios, without contrast sets and pairs: for learning curves")
     parser.add_argument("--init", type=Path, help="weights (`reader.pt`) to go on from; default: the base")
     parser.add_argument("--heads-only", action="store_true", help="leave all layers as they are")
@@ -96,9 +96,9 @@ def evaluate(reader: Reader, options: argparse.Namespace) -> dict:
     figures["tenses"] = tense_figures(reader, tense_examples(scenarios, part.spaces, builder))
     if part.named:
         figures["names"] = name_figures(reader, name_examples(part.named, builder))
-    lines = part.lines(builder)
-    if lines:
-        figures["lines"] = line_figures(reader, lines)
+    for name, sentences in (("lines", part.lines(builder)), ("talks", part.talks(builder))):
+        if sentences:
+            figures[name] = line_figures(reader, sentences)
     if part.spaces:
         figures["needs"] = need_figures(reader, space_examples(part.spaces, builder))
     return figures

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from .corpus import PairGroup, Scenario, read_groups, read_meetings, read_part
-from .lines import LineExample, line_examples
+from .lines import LineExample, line_examples, talk_examples
 from .names import NamedTurn, name_examples, read_named_turns
 from .needs import Space, question_examples, read_spaces, space_examples
-from .pairs import group_examples, pair_examples
+from .pairs import group_examples, pair_examples, unrelated_examples
 from .statements import turn_examples
 from .tenses import tense_examples
 from .texts import SequenceBuilder
 
-# Share of turn pairs without a listed relation that are read beside the others.
-UNLISTED_SHARE = 0.08
+# Share of turn pairs of scenarios without a listed relation that are read.
+UNRELATED_SHARE = 0.25
 
 
 class CorpusPart:
@@ -33,6 +33,7 @@ class CorpusPart:
         self.groups: list[PairGroup] = [] if limit else read_groups(corpus / "pairs" / part)
         self.named: list[NamedTurn] = read_named_turns(corpus / "names" / part)
         self.line_labels = corpus / "lines" / part
+        self.talk_folder = corpus / "talks" / part
         self.meetings: list[Scenario] = read_meetings(meetings / part) if meetings else []
         self.spaces: list[Space] = read_spaces(corpus / "needs" / part)
 
@@ -40,15 +41,20 @@ class CorpusPart:
         """Judged sentences of the scenarios."""
         return line_examples(self.scenarios, self.line_labels, builder)
 
+    def talks(self, builder: SequenceBuilder) -> list[LineExample]:
+        """Judged sentences of long talks."""
+        return talk_examples(self.talk_folder, builder)
+
     def examples(self, builder: SequenceBuilder) -> dict[str, list[Any]]:
         """Examples to train on, by task."""
         talks = self.scenarios + self.contrast + self.meetings
         return {
             "statements": turn_examples(talks, builder),
-            "pairs": pair_examples(talks, builder, others=UNLISTED_SHARE),
-            "groups": group_examples(self.groups, builder, foreign=True),
+            "pairs": pair_examples(talks, builder, others=0),
+            "groups": group_examples(self.groups, builder),
+            "unrelated": unrelated_examples(talks, self.groups, builder, share=UNRELATED_SHARE),
             "needs": space_examples(self.spaces, builder) + question_examples(talks, builder),
             "tenses": tense_examples(talks, self.spaces, builder),
             "names": name_examples(self.named, builder),
-            "lines": self.lines(builder),
+            "lines": self.lines(builder) + self.talks(builder),
         }

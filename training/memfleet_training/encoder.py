@@ -16,7 +16,8 @@ from torch import Tensor, nn
 # Heads of attention of every base that `memfleet model pull` knows.
 HEADS = 12
 EPSILON = 1e-12
-# While training: share of the outputs of sublayers that are dropped, and of pieces that are masked.
+# While training: share of the outputs of sublayers that are dropped, and of pieces that are masked in pairs,
+# which would be known by heart otherwise.
 DROPOUT = 0.1
 MASKED = 0.1
 MASK = "<mask>"
@@ -107,8 +108,9 @@ class Encoder(nn.Module):
         self.tokenizer.no_truncation()
         self.mask = self.tokenizer.token_to_id(MASK)
 
-    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        if self.training:
+    def forward(self, ids: Tensor, lengths: Tensor, *, mask_words: bool = False) -> Tensor:
+        """States of padded sequences. With `mask_words` some pieces are masked while training."""
+        if self.training and mask_words:
             is_masked = (torch.rand(ids.shape) < MASKED) & (ids > LAST_SPECIAL)
             ids = ids.masked_fill(is_masked, self.mask)
         states = self.words[ids].float() * self.scales[ids]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from .texts import SequenceBuilder
 
 # Said in earnest of the speaker, complete, worth knowing for months, and all three.
 LABELS = ("said", "complete", "worth", "line")
+MARK = re.compile(r"\[([scw-]+):([^\[\]]+)\]")
 
 
 @dataclass
@@ -46,6 +48,39 @@ def line_examples(scenarios: list[Scenario], folder: Path, builder: SequenceBuil
                 labels = [float(letter in letters) for letter in "scw"]
                 examples.append(LineExample(ids, pieces, [*labels, float(all(labels))]))
     return examples
+
+
+def talk_examples(folder: Path, builder: SequenceBuilder) -> list[LineExample]:
+    """Judged sentences of the talks of `folder/*/*.txt`."""
+    examples = []
+    for path in sorted(Path(folder).glob("*/*.txt")):
+        previous = None
+        for line in filter(str.strip, path.read_text(encoding="utf-8").splitlines()):
+            if line.startswith("## "):
+                previous = None
+                continue
+            speaker, marked = line.split(": ", 1)
+            text, sentences = unmarked(marked.strip())
+            turn = (speaker.lstrip("*"), speaker.startswith("*"), text)
+            ids, segment = turn_sequence(builder, *turn, previous)
+            previous = turn
+            for start, end, letters in sentences:
+                pieces = segment.pieces(start, end)
+                if pieces:
+                    labels = [float(letter in letters) for letter in "scw"]
+                    examples.append(LineExample(ids, pieces, [*labels, float(all(labels))]))
+    return examples
+
+
+def unmarked(marked: str) -> tuple[str, list[tuple[int, int, str]]]:
+    """Text without its marks, and the sentences that they mark with their letters."""
+    text, sentences, at = "", [], 0
+    for mark in MARK.finditer(marked):
+        text += marked[at : mark.start()]
+        sentences.append((len(text), len(text) + len(mark[2]), mark[1]))
+        text += mark[2]
+        at = mark.end()
+    return text + marked[at:], sentences
 
 
 def sequence(builder: SequenceBuilder, scenario: Scenario, place: int):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +17,8 @@ from .statements import speaker_head
 from .texts import SequenceBuilder
 
 PIECES = 96
+# Relations that leave the earlier statement as it is.
+UNCHANGED = [at for at, name in enumerate(RELATIONS) if name not in ("ends", "corrects")]
 
 
 @dataclass
@@ -80,22 +82,12 @@ def pair_examples(
     return examples
 
 
-def group_examples(groups: list[PairGroup], builder: SequenceBuilder, *, foreign: bool = False, seed: int = 7) -> list[TurnPair]:
-    """The earlier turn of each group beside each later one, of which one statement each is compared. With
-    `foreign` each later turn also stands beside the earlier turn of another group of its writer and
-    language, which it has nothing to do with: else that something ends would be told from the later turn alone."""
-    chance = random.Random(seed)
-    alike: dict[tuple[str, str], list[PairGroup]] = {}
-    for group in groups:
-        alike.setdefault((group.writer, group.language), []).append(group)
+def group_examples(groups: list[PairGroup], builder: SequenceBuilder) -> list[TurnPair]:
+    """The earlier turn of each group beside each later one, of which one statement each is compared."""
     examples = []
     for number, group in enumerate(groups):
-        others = [other for other in alike[group.writer, group.language] if other is not group]
-        pairs = [(group.earlier, relation, later) for relation, later in group.later]
-        if foreign and others:
-            pairs += [(moved(chance.choice(others).earlier, group.earlier.time), "none", later) for _, later in group.later]
-        for place, (earlier, relation, later) in enumerate(pairs):
-            pair = turn_pair(builder, earlier, later)
+        for place, (relation, later) in enumerate(group.later):
+            pair = turn_pair(builder, group.earlier, later)
             if pair.later[0] and pair.earlier[0]:
                 pair.relations = {(0, 0): RELATIONS.index(relation)}
                 pair.listed = {(0, 0)}
@@ -104,9 +96,42 @@ def group_examples(groups: list[PairGroup], builder: SequenceBuilder, *, foreign
     return examples
 
 
-def moved(turn: Turn, time: datetime) -> Turn:
-    """The turn at another time."""
-    return replace(turn, time=time)
+def unrelated_examples(
+    scenarios: list[Scenario], groups: list[PairGroup], builder: SequenceBuilder, *, share: float, seed: int = 11
+) -> list[TurnPair]:
+    """Pairs in which nothing changes: a share of the turn pairs of scenarios without a listed relation, and
+    each later turn of a group beside the earlier turn of another group, of the same language in four of five. Without these, that something ends
+    would be told from the later turn alone."""
+    chance = random.Random(seed)
+    examples = []
+    for scenario in scenarios:
+        known = {(a, b) for a, _, b, _ in scenario.pairs}
+        for later in range(len(scenario.turns)):
+            for earlier in range(later):
+                if (later, earlier) not in known and chance.random() < share:
+                    examples.append(turn_pair(builder, scenario.turns[earlier], scenario.turns[later]))
+    alike: dict[str, list[PairGroup]] = {}
+    for group in groups:
+        alike.setdefault(group.language, []).append(group)
+    for group in groups:
+        others = [other for other in alike[group.language] if other is not group]
+        for _, later in group.later:
+            pool = others if others and chance.random() < 0.8 else groups
+            earlier = foreign_turn(group, chance.choice(pool))
+            if earlier:
+                examples.append(turn_pair(builder, earlier, later))
+    for pair in examples:
+        pair.relations = {(i, j): 0 for i, a in enumerate(pair.later) for j, b in enumerate(pair.earlier) if a and b}
+    return [pair for pair in examples if pair.relations]
+
+
+def foreign_turn(group: PairGroup, other: PairGroup) -> Turn | None:
+    """Earlier turn of another group, said by the speaker and at the time of this one's: speaker and time
+    must not tell that the two have nothing to do with each other. Nothing where it is the same group."""
+    if other is group:
+        return None
+    own = group.earlier
+    return replace(other.earlier, time=own.time, speaker=own.speaker, assistant=own.assistant)
 
 
 class PairReader(nn.Module):
@@ -123,7 +148,7 @@ class PairReader(nn.Module):
     def scores(self, examples: list[TurnPair]) -> tuple[Tensor, list[list[tuple[int, int]]]]:
         """Relation scores of all pairs of statements, example by example, and which pairs they are."""
         with torch.autocast("cpu", torch.bfloat16):
-            states = self.encoder(*padded([e.ids for e in examples]))
+            states = self.encoder(*padded([e.ids for e in examples]), mask_words=True)
         states = states.float()
         spans, keys = [], []
         firsts, seconds, rows = [], [], []
@@ -146,14 +171,18 @@ class PairReader(nn.Module):
         return self.relation(self.dropout(hidden)), keys
 
     def loss(self, examples: list[TurnPair]) -> Tensor:
+        """Cross entropy of listed pairs; of others it is only known that nothing changes."""
         scores, keys = self.scores(examples)
-        wanted, weights = [], []
+        wanted, is_listed = [], []
         for example, pairs in zip(examples, keys):
             for pair in pairs:
                 wanted.append(example.relations[pair])
-                weights.append(1.0 if pair in example.listed else self.unlisted_weight)
-        weight = torch.tensor(weights)
-        losses = F.cross_entropy(scores, torch.tensor(wanted), reduction="none")
+                is_listed.append(pair in example.listed)
+        mask = torch.tensor(is_listed)
+        weight = torch.where(mask, 1.0, self.unlisted_weight)
+        listed = F.cross_entropy(scores, torch.tensor(wanted), reduction="none")
+        others = scores.logsumexp(-1) - scores[:, UNCHANGED].logsumexp(-1)
+        losses = torch.where(mask, listed, others)
         return (losses * weight).sum() / weight.sum()
 
     @torch.no_grad()

@@ -115,7 +115,7 @@ class StatementReader(nn.Module):
         return (
             F.cross_entropy(kinds, torch.tensor([k for e in examples for k in e.kinds]))
             + 0.7 * F.cross_entropy(owners, torch.tensor([o for e in examples for o in e.owners]))
-            + F.binary_cross_entropy_with_logits(flags, torch.tensor([f for e in examples for f in e.flags]))
+            + len(FLAGS) * F.binary_cross_entropy_with_logits(flags, torch.tensor([f for e in examples for f in e.flags]))
             + F.binary_cross_entropy_with_logits(starts, target)
         )  # fmt: skip
 

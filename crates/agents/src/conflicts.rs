@@ -16,8 +16,9 @@ use crate::facts::is_state;
 /// Name and version of these rules, stored with every conflict that they find.
 pub const JUDGE: &str = "rules-2";
 
-/// Earlier versions of these rules. Their conflicts rest on guesses about attributes and are dismissed.
-pub const WITHDRAWN_JUDGES: [&str; 1] = ["rules-1"];
+/// Judges of earlier versions whose conflicts are dismissed: `rules-1` guessed about attributes,
+/// `reader-3` ended statements of other matters.
+pub const WITHDRAWN_JUDGES: [&str; 2] = ["rules-1", "reader-3"];
 
 /// Attributes that have one value at a time, besides favorites, counts and names of pets.
 const SINGLE: [&str; 34] = [

@@ -268,7 +268,7 @@ pub enum Status {
     Open,
     /// It is none: a caller undid what settled it, or both can hold. It is not settled again.
     Dismissed,
-    /// It is likely and not certain: both hold, and recall puts the newer one first.
+    /// It is not certain: both hold, and recall may put the newer one first.
     Possible,
 }
 

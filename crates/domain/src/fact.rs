@@ -82,6 +82,10 @@ pub struct StatementLabels {
     pub negated: f32,
     /// Probability that it is worth remembering for months.
     pub keep: f32,
+    /// Probability that it says when it ends itself, as "until June" does. 0 in facts of earlier
+    /// versions.
+    #[serde(default)]
+    pub ends: f32,
     /// True where a topic to keep stands over that.
     #[serde(default)]
     pub kept: bool,
@@ -249,6 +253,13 @@ mod tests {
     }
 
     #[test]
+    fn labels_of_an_earlier_version_say_nothing_of_an_end() {
+        let labels = r#"{"kind":"state","kind_probability":1.0,"owner":"speaker","owner_probability":1.0,"negated":0.0,"keep":1.0}"#;
+        let labels: StatementLabels = serde_json::from_str(labels).unwrap();
+        assert_eq!((labels.ends, labels.kept), (0.0, false));
+    }
+
+    #[test]
     fn a_statement_reads_back_with_its_labels_and_without_a_clause() {
         let mut fact: Draft = serde_json::from_str(EARLIER).unwrap();
         fact.clause = None;
@@ -259,6 +270,7 @@ mod tests {
             owner_probability: 0.25,
             negated: 0.5,
             keep: 1.0,
+            ends: 0.25,
             kept: false,
         });
         let stored = serde_json::to_string(&fact).unwrap();

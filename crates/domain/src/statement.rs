@@ -187,8 +187,8 @@ pub struct Statement {
 pub struct StatementLine {
     /// Bytes of the turn's text.
     pub bytes: Range<usize>,
-    /// Probability that it is said in earnest of the speaker, understood alone, and worth knowing for
-    /// months.
+    /// Probability that it is said in earnest of the speaker, understood alone, and worth knowing
+    /// for months.
     pub probability: f32,
 }
 
@@ -272,12 +272,21 @@ impl RelationScores {
 
     /// Probability that the later statement ends or corrects the earlier one.
     pub fn change(&self) -> f32 {
-        self.probability(StatementRelation::Ends) + self.probability(StatementRelation::Corrects)
+        self.lasting_change(0.0)
+    }
+
+    /// Probability that the later statement corrects the earlier one, or ends it for good: with the
+    /// probability `passes` it says when it ends itself, and is an exception to what was said
+    /// before.
+    pub fn lasting_change(&self, passes: f32) -> f32 {
+        let ends = self.probability(StatementRelation::Ends) * (1.0 - passes);
+        ends + self.probability(StatementRelation::Corrects)
     }
 }
 
 /// Probabilities of a change from which each action is taken. They are chosen for one version of
-/// the reader's weights, `reader-3` (docs/benchmarks.md, Understanding), and go with it.
+/// the reader's weights, `reader-4` (docs/benchmarks.md, Understanding), and go with it; `QUOTED`
+/// and `DOUBTED` are those of `reader-3`.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeThresholds;
 
@@ -286,10 +295,31 @@ impl ChangeThresholds {
     pub const ENDED: f32 = 0.95;
     /// An earlier statement that is ended never held. By a correction alone.
     pub const CORRECTED: f32 = 0.8;
-    /// Both statements hold, and recall puts the later one first.
-    pub const POSSIBLE: f32 = 0.7;
+    /// Both statements hold, and recall puts the later one first where a query needs both alike.
+    pub const ORDERED: f32 = 0.3;
+    /// The change is noted; recall puts the later statement first where a query needs it so much
+    /// more that the odds of both together are those of `ORDERED`.
+    pub const POSSIBLE: f32 = 0.1;
     /// An answer quotes the later statement in the place of the earlier one.
     pub const QUOTED: f32 = 0.3;
     /// An answer quotes both statements.
     pub const DOUBTED: f32 = 0.1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exception_ends_nothing_and_corrects_all_the_same() {
+        let scores = |ends, corrects| RelationScores {
+            later: 0,
+            earlier: 0,
+            probabilities: [1.0 - ends - corrects, ends, corrects, 0.0, 0.0],
+        };
+        let is_near = |one: f32, other: f32| (one - other).abs() < 1e-6;
+        assert!(is_near(scores(0.5, 0.25).change(), 0.75));
+        assert!(is_near(scores(0.8, 0.0).lasting_change(0.75), 0.2));
+        assert!(is_near(scores(0.0, 0.8).lasting_change(1.0), 0.8));
+    }
 }

@@ -1,7 +1,8 @@
 //! The understanding corpus (`data/understanding`, whose README has the formats): scenarios, which
 //! are short conversations whose clauses, pairs of statements and questions are labelled; contrast
-//! sets of them; pairs of statements alone; turns whose names are marked; judged lines; prompts with the memory
-//! that they meet; labels of the clauses of real meetings.
+//! sets of them; pairs of statements alone; turns whose names are marked; judged lines of scenarios
+//! and of long talks; prompts with the memory that they meet; labels of the clauses of real
+//! meetings.
 
 mod checking;
 mod contrast;
@@ -14,6 +15,7 @@ mod names;
 mod needs;
 mod pairs;
 mod reading;
+mod talks;
 
 use chrono::NaiveDateTime;
 use memfleet_domain::statement::{StatementKind, StatementOwner, StatementRelation};
@@ -21,13 +23,14 @@ use memfleet_domain::statement::{StatementKind, StatementOwner, StatementRelatio
 pub use checking::ScenarioBounds;
 pub use corpus::{MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, UnderstandingCorpus};
 pub use folders::{CorpusError, WriterFolder};
-pub use judged::JudgedLine;
+pub use judged::{JudgedLine, LineJudgement};
 pub use lines::LineError;
 pub use meetings::{LabelledClause, MeetingLabels, MeetingTurn};
 pub use names::{MarkedName, NamedTurn};
 pub use needs::{LabelledPrompt, MemoryLine, NeedSpace, PromptKind};
 pub use pairs::{LaterTurn, MarkedTurn, PairGroup};
 pub use reading::read;
+pub use talks::{JudgedSentence, JudgedTalk, JudgedTurn};
 
 /// Defines an enum whose variants have names in files.
 macro_rules! named {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 use memfleet_evaluation::understanding::{
-    JudgedLine, LabelledScenario, MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, UnderstandingCorpus,
+    LabelledScenario, LineJudgement, MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, UnderstandingCorpus,
     WriterFolder,
 };
 
@@ -32,6 +32,7 @@ pub fn check(root: &Path) -> Result<()> {
     print_pairs(&corpus);
     print_names(&corpus);
     print_lines(&corpus);
+    print_talks(&corpus);
     print_needs(&corpus);
     print_meetings(&corpus);
     let most = shared.values().copied().fold(0.0, f64::max);
@@ -80,15 +81,38 @@ fn print_names(corpus: &UnderstandingCorpus) {
 
 fn print_lines(corpus: &UnderstandingCorpus) {
     let lines = corpus.lines.iter().flat_map(|it| &it.items);
-    let count = |is_meant: fn(&JudgedLine) -> bool| lines.clone().filter(|it| is_meant(it)).count();
     println!(
-        "lines: {} said {}, complete {}, worth {}, all three {}",
+        "lines: {} {}",
         sizes(&corpus.lines),
+        judgements(lines.map(|it| it.judgement))
+    );
+}
+
+fn print_talks(corpus: &UnderstandingCorpus) {
+    let talks = corpus.talks.iter().flat_map(|it| &it.items);
+    let turns = talks.clone().flat_map(|it| &it.turns);
+    let sentences = turns.clone().flat_map(|it| &it.sentences);
+    println!(
+        "talks: {} {} turns, {} sentences: {}",
+        sizes(&corpus.talks),
+        turns.count(),
+        sentences.clone().count(),
+        judgements(sentences.map(|it| it.judgement))
+    );
+    println!("  languages: {}", counts(talks.map(|it| &it.language)));
+}
+
+fn judgements(list: impl Iterator<Item = LineJudgement>) -> String {
+    let list: Vec<_> = list.collect();
+    let count =
+        |is_meant: fn(&LineJudgement) -> bool| list.iter().filter(|it| is_meant(it)).count();
+    format!(
+        "said {}, complete {}, worth {}, all three {}",
         count(|it| it.is_said),
         count(|it| it.is_complete),
         count(|it| it.is_worth),
-        count(|it| it.is_said && it.is_complete && it.is_worth),
-    );
+        count(|it| it.is_line()),
+    )
 }
 
 fn print_needs(corpus: &UnderstandingCorpus) {

@@ -1,13 +1,14 @@
 //! Annotation of search hits with the facts that their turns state. Where the query asks for a
 //! statement that its speaker took back, that another statement ended, or that a caller corrected,
 //! the hit is marked and the turn that took its place stands before it. One that another statement
-//! may have ended is not marked, and stands behind that one. Nothing else that rules derived marks
-//! or moves a hit.
+//! may have ended is not marked, and stands behind that one where the query needs both about alike.
+//! Nothing else that rules derived marks or moves a hit.
 
 mod order;
 mod statements;
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use memfleet_agents::answering::PresentQuestion;
 use memfleet_agents::asking::Asking;
@@ -26,9 +27,13 @@ use crate::Gateway;
 use order::{
     ended_with_successors, in_order, missing, put_first, put_in_pairs, statement_behind_first,
 };
-use statements::AskedStatements;
+use statements::ChangesRead;
 pub(crate) use statements::has_ended;
 use statements::is_statement;
+
+/// Longest wait of a search for the reader of turns, in all its spaces; it goes out without what
+/// the reader would say.
+const READER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Facts read at a time.
 const PAGE: u32 = 1_000;
@@ -50,8 +55,9 @@ impl Gateway {
         let mut spaces: Vec<SpaceId> = found.hits.iter().map(|hit| hit.space.clone()).collect();
         spaces.sort_unstable();
         spaces.dedup();
+        let brief = context.at_most(READER_TIMEOUT);
         for space in &spaces {
-            let known = Box::pin(self.know(context, query, space, &mut found.hits));
+            let known = Box::pin(self.know(context, &brief, query, space, &mut found.hits));
             match context.within("facts", known).await {
                 Ok(problem) => found.degraded.extend(problem),
                 Err(fault) => found.degraded.push(format!("facts: {fault}")),
@@ -82,9 +88,12 @@ impl Gateway {
         }
     }
 
+    /// Annotates and orders the hits of a space, with the reader of turns as long as `brief` lasts.
+    /// The answer is what went wrong on the way.
     async fn know(
         &self,
         context: &Context,
+        brief: &Context,
         query: &Query,
         space: &SpaceId,
         hits: &mut Vec<Hit>,
@@ -103,7 +112,7 @@ impl Gateway {
         let here: Vec<&Hit> = hits.iter().filter(|hit| hit.space == *space).collect();
         let as_of = query.filter.as_of;
         let possible = self.possible_changes(&scope, &here, as_of, now).await;
-        let mut possible = possible.unwrap_or_else(|fault| {
+        let possible = possible.unwrap_or_else(|fault| {
             problem = Some(format!("possible changes: {fault}"));
             Vec::new()
         });
@@ -113,26 +122,19 @@ impl Gateway {
         let locale = self.spaces.locale(&scope).await?.unwrap_or_default();
         let language = Language::tagged(locale.language.as_deref());
         let asking = Asking::of(&query.text, language);
-        let statements = self.asked_statements(context, &query.text, &here, &mut possible);
-        let mut statements = statements.await.unwrap_or_else(|fault| {
+        let changes = self.read_changes(brief, &query.text, &here, possible);
+        let mut changes = changes.await.unwrap_or_else(|fault| {
             problem = Some(format!("statements: {fault}"));
-            AskedStatements::default()
+            ChangesRead::default()
         });
-        let is_past = statements.is_of_the_past;
-        let asked = possible.iter();
-        let asked = asked.filter(|change| statements.needed.contains_key(&change.older));
-        let pairs = asked.map(|change| match is_past {
-            true => (change.older, change.newer),
-            false => (change.newer, change.older),
-        });
-        put_in_pairs(hits, space, pairs);
-        if is_past {
-            let ended = ended_with_successors(hits, space, &statements.needed, now);
+        put_in_pairs(hits, space, changes.ordered.into_iter());
+        if changes.is_of_the_past {
+            let ended = ended_with_successors(hits, space, &changes.needed, now);
             put_in_pairs(hits, space, ended.into_iter());
-            statements.needed.clear();
+            changes.needed.clear();
         }
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {
-            hit.outdated = outdated(hit, &asking, &statements.needed, now).map(|fact| fact.id);
+            hit.outdated = outdated(hit, &asking, &changes.needed, now).map(|fact| fact.id);
         }
         let here = || hits.iter().filter(|hit| hit.space == *space);
         let asked: Vec<&Derivation> = here().filter_map(Hit::outdated_fact).collect();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use memfleet_agents::conflicts::Verdict;
 use memfleet_domain::derivation::{Conflict, Contradiction, Derivation, Kind, Origin, Status};
 use memfleet_domain::fact::Draft;
-use memfleet_domain::ids::{ConflictId, TurnId};
+use memfleet_domain::ids::{ConflictId, DerivationId, TurnId};
 use memfleet_domain::statement::{ChangeThresholds, RelationScores, StatementRelation};
 use memfleet_domain::turn::{Role, Turn};
 use memfleet_domain::{Fault, FaultKind, Scope};
@@ -34,6 +34,9 @@ const SEARCHED_TURNS: u32 = 16;
 
 /// Statements of a turn for which a search is made.
 const SEARCHED_STATEMENTS: usize = 4;
+
+/// Possible changes that are noted of a new statement at most, the likeliest.
+const MAX_POSSIBLE_CHANGES: usize = 8;
 
 /// Longest wait for a search.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -183,21 +186,28 @@ impl LocalJudge {
             for scores in relations {
                 let pair = earlier.statements.get(scores.earlier);
                 let pair = pair.zip(later.statements.get(scores.later));
-                let verdict = pair.and_then(|(older, newer)| verdict(&older.0, &newer.0, scores));
+                let Some(((older, _), (newer, _))) = pair else {
+                    continue;
+                };
+                let change = change(newer, scores);
+                if change < ChangeThresholds::POSSIBLE {
+                    continue;
+                }
+                let verdict = verdict(older, newer, scores);
                 conflicts.extend(verdict.map(|verdict| {
                     let id = ConflictId::of(verdict.older, verdict.newer);
                     Conflict {
-                        status: match scores.change() >= ChangeThresholds::ENDED {
+                        status: match change >= ChangeThresholds::ENDED {
                             true => Status::Found,
                             false => Status::Possible,
                         },
-                        probability: Some(scores.change()),
+                        probability: Some(change),
                         ..self.conflict(id, verdict, &read.reader)
                     }
                 }));
             }
         }
-        Ok(conflicts)
+        Ok(likeliest(conflicts))
     }
 }
 
@@ -264,17 +274,35 @@ fn in_order<'t>(one: &'t StatedText, other: &'t StatedText) -> [&'t StatedText; 
     }
 }
 
-/// The verdict where the later statement may end or correct the earlier one, which still holds and
-/// is about the same person. One that began at the same instant ends nothing: the older one would
-/// have held at no time.
+/// Probability that a statement changes an earlier one for good.
+fn change(newer: &Derivation, scores: &RelationScores) -> f32 {
+    let labels = newer.fact().and_then(|fact| fact.statement);
+    scores.lasting_change(labels.map_or(0.0, |it| it.ends))
+}
+
+/// Conflicts without those that are possible beyond the likeliest few of each newer statement.
+fn likeliest(mut conflicts: Vec<Conflict>) -> Vec<Conflict> {
+    let probability = |it: &Conflict| it.probability.unwrap_or_default();
+    conflicts.sort_by(|one, other| probability(other).total_cmp(&probability(one)));
+    let mut possible: BTreeMap<DerivationId, usize> = BTreeMap::new();
+    conflicts.retain(|it| {
+        let count = possible.entry(it.newer).or_default();
+        *count += usize::from(it.status == Status::Possible);
+        it.status != Status::Possible || *count <= MAX_POSSIBLE_CHANGES
+    });
+    conflicts
+}
+
+/// The verdict on a later statement that changes an earlier one, where that still holds and is
+/// about the same person. One that began at the same instant ends nothing: the older one would have
+/// held at no time.
 fn verdict(older: &Derivation, newer: &Derivation, scores: &RelationScores) -> Option<Verdict> {
     let (before, after) = (older.fact()?, newer.fact()?);
-    let is_change = scores.change() >= ChangeThresholds::POSSIBLE;
     let correction = scores.probability(StatementRelation::Corrects);
     let is_correction = correction >= ChangeThresholds::CORRECTED;
     let ends = newer.valid.start.filter(|_| !is_correction);
     let leaves_time = is_correction || ends > older.valid.start;
-    if !is_change || !leaves_time || before.claim.subject != after.claim.subject {
+    if !leaves_time || before.claim.subject != after.claim.subject {
         return None;
     }
     Some(Verdict {

@@ -22,10 +22,10 @@ pub struct ScenarioBounds {
 impl ScenarioBounds {
     /// Bounds of the scenarios.
     pub const SCENARIO: Self = Self {
-        turns: 5..=14,
-        questions: 2..=4,
-        pairs: 3,
-        unrelated: 3,
+        turns: 5..=16,
+        questions: 2..=5,
+        pairs: 2,
+        unrelated: 2,
     };
 
     /// Bounds of the contrast sets.
@@ -144,9 +144,15 @@ impl LabelledScenario {
             let turn = self.turns.get(*turn);
             turn.is_some_and(|turn| folded(&turn.said.text).contains(&folded(answer)))
         };
+        // A wrong answer that no turn states as true is said of something else.
+        let all_turns: Vec<usize> = (0..self.turns.len()).collect();
+        let wrong_turns = match question.wrong_evidence.is_empty() {
+            true => &all_turns,
+            false => &question.wrong_evidence,
+        };
         let answers = [
             (&question.right, &question.evidence),
-            (&question.wrong, &question.wrong_evidence),
+            (&question.wrong, wrong_turns),
         ];
         for (answers, turns) in answers {
             for answer in answers {

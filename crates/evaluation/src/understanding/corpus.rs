@@ -7,8 +7,8 @@ use std::path::Path;
 use super::checking::folded;
 use super::folders::{self, CorpusError, WriterFolder};
 use super::{
-    JudgedLine, LabelledScenario, MeetingLabels, NamedTurn, NeedSpace, PairGroup, ScenarioBounds,
-    ScenarioTurn, contrast, read,
+    JudgedLine, JudgedTalk, LabelledScenario, MeetingLabels, NamedTurn, NeedSpace, PairGroup,
+    ScenarioBounds, ScenarioTurn, contrast, read,
 };
 
 /// Characters of a run of text that two writers should not share.
@@ -39,6 +39,8 @@ pub struct UnderstandingCorpus {
     pub names: Vec<WriterFolder<NamedTurn>>,
     /// Sentences of scenarios, judged as lines of profiles.
     pub lines: Vec<WriterFolder<JudgedLine>>,
+    /// Long talks whose sentences are judged the same way.
+    pub talks: Vec<WriterFolder<JudgedTalk>>,
     /// Prompts for need, by space.
     pub needs: Vec<WriterFolder<NeedSpace>>,
     /// Labels of real meetings, by piece.
@@ -54,6 +56,7 @@ impl UnderstandingCorpus {
             pairs: folders::load(&folder.join("pairs"), |_, text| PairGroup::read(text))?,
             names: folders::load(&folder.join("names"), |_, text| NamedTurn::read(text))?,
             lines: folders::load(&folder.join("lines"), |_, text| JudgedLine::read(text))?,
+            talks: folders::load(&folder.join("talks"), |_, text| JudgedTalk::read(text))?,
             needs: folders::load(&folder.join("needs"), |number, text| {
                 Ok(vec![NeedSpace::read(number, text)?])
             })?,
@@ -78,6 +81,7 @@ impl UnderstandingCorpus {
         }
         problems.extend(self.group_problems());
         problems.extend(self.line_problems());
+        problems.extend(self.talk_problems());
         problems.extend(self.space_problems());
         problems.extend(self.meeting_problems());
         problems
@@ -91,6 +95,7 @@ impl UnderstandingCorpus {
             writers(&self.pairs),
             writers(&self.names),
             writers(&self.lines),
+            writers(&self.talks),
             writers(&self.needs),
             writers(&self.meetings),
         ];
@@ -99,6 +104,33 @@ impl UnderstandingCorpus {
             Some(format!("{writer} wrote for {other} and {part}"))
         });
         twice.collect()
+    }
+
+    fn talk_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut numbers = HashSet::new();
+        for (writer, talk) in items(&self.talks) {
+            let number = &talk.number;
+            if !numbers.insert((writer, number)) {
+                problems.push(format!("{writer} {number}: the number is taken"));
+            }
+            if talk.turns.is_empty() {
+                problems.push(format!("{writer} {number}: no turns"));
+            }
+            for (place, turn) in talk.turns.iter().enumerate() {
+                if turn.said.is_assistant && !turn.sentences.is_empty() {
+                    problems.push(format!(
+                        "{writer} {number}: turn {place} of an assistant is judged"
+                    ));
+                }
+                if turn.said.text.contains(']') {
+                    problems.push(format!(
+                        "{writer} {number}: turn {place} has a `]` without a mark"
+                    ));
+                }
+            }
+        }
+        problems
     }
 
     fn group_problems(&self) -> Vec<String> {
@@ -227,6 +259,11 @@ impl UnderstandingCorpus {
         for (writer, turn) in items(&self.names) {
             add_runs(&turn.said.text, runs.entry(writer).or_default());
         }
+        for (writer, talk) in items(&self.talks) {
+            let runs = runs.entry(writer).or_default();
+            let texts = talk.turns.iter().map(|turn| &turn.said.text);
+            texts.for_each(|text| add_runs(text, runs));
+        }
         for (writer, space) in items(&self.needs) {
             let runs = runs.entry(writer).or_default();
             let lines = space.lines.iter().map(|line| &line.said.text);
@@ -325,6 +362,7 @@ mod tests {
             pairs: Vec::new(),
             names: Vec::new(),
             lines: Vec::new(),
+            talks: Vec::new(),
             needs: Vec::new(),
             meetings: Vec::new(),
         }
@@ -337,6 +375,21 @@ mod tests {
 
     fn scenarios(text: &str) -> Vec<LabelledScenario> {
         read(text).unwrap()
+    }
+
+    #[test]
+    fn talks_that_contradict_themselves_are_told() {
+        let talks = "## 01 | en\nJon: hey] you\n*Assistant: [s--:hello]\n## 01 | en\n";
+        let mut corpus = empty();
+        let talks = JudgedTalk::read(talks).unwrap();
+        corpus.talks = vec![folder("train", "t1", talks)];
+        let expected = [
+            "t1 01: turn 0 has a `]` without a mark",
+            "t1 01: turn 1 of an assistant is judged",
+            "t1 01: the number is taken",
+            "t1 01: no turns",
+        ];
+        assert_eq!(corpus.problems(), expected);
     }
 
     #[test]

@@ -14,12 +14,36 @@ pub struct JudgedLine {
     pub turn: usize,
     /// First character of the sentence in the turn, and the one behind the last.
     pub characters: [usize; 2],
+    /// The judgement.
+    pub judgement: LineJudgement,
+}
+
+/// Judgement of a sentence as a line of its speaker's profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineJudgement {
     /// True where it is said in earnest of the speaker or a group with the speaker.
     pub is_said: bool,
     /// True where it is understood without the turns around it.
     pub is_complete: bool,
     /// True where it is worth knowing for months.
     pub is_worth: bool,
+}
+
+impl LineJudgement {
+    /// The judgement of letters: `s`, `c` and `w` for what holds, and `-` for what does not.
+    pub(super) fn of_letters(letters: &str) -> Option<Self> {
+        let is_known = !letters.is_empty() && letters.chars().all(|letter| "scw-".contains(letter));
+        is_known.then(|| Self {
+            is_said: letters.contains('s'),
+            is_complete: letters.contains('c'),
+            is_worth: letters.contains('w'),
+        })
+    }
+
+    /// True where all three hold.
+    pub fn is_line(self) -> bool {
+        self.is_said && self.is_complete && self.is_worth
+    }
 }
 
 impl JudgedLine {
@@ -40,9 +64,9 @@ impl JudgedLine {
         let [writer, scenario, turn, span] = words[..] else {
             return Err("a place is writer, scenario, turn, first-last".to_owned());
         };
-        if letters != "-" && !letters.chars().all(|letter| "scw".contains(letter)) {
-            return Err(format!("`{letters}` has other letters than s, c and w"));
-        }
+        let judgement = LineJudgement::of_letters(letters);
+        let judgement =
+            judgement.ok_or_else(|| format!("`{letters}` has other letters than s, c and w"))?;
         let span = span.split_once('-');
         let (first, last) = span.ok_or("a sentence is first-last")?;
         Ok(Self {
@@ -50,9 +74,7 @@ impl JudgedLine {
             scenario: scenario.to_owned(),
             turn: number(turn)?,
             characters: [number(first)?, number(last)?],
-            is_said: letters.contains('s'),
-            is_complete: letters.contains('c'),
-            is_worth: letters.contains('w'),
+            judgement,
         })
     }
 
@@ -77,7 +99,7 @@ impl JudgedLine {
 #[cfg(test)]
 mod tests {
     use super::super::read;
-    use super::JudgedLine;
+    use super::{JudgedLine, LineJudgement};
 
     #[test]
     fn a_judgement_is_read_and_held_against_its_scenario() {
@@ -87,7 +109,12 @@ mod tests {
         let [said, beyond] = &judged[..] else {
             panic!("two lines");
         };
-        assert!(said.is_said && said.is_worth && !said.is_complete);
+        let LineJudgement {
+            is_said,
+            is_complete,
+            is_worth,
+        } = said.judgement;
+        assert_eq!([is_said, is_complete, is_worth], [true, false, true]);
         assert_eq!(said.problem(Some(scenario)), None);
         let problem = Some("w01 001 has no 0-18 in turn 0".to_owned());
         assert_eq!(beyond.problem(Some(scenario)), problem);

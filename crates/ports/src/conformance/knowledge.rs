@@ -117,6 +117,7 @@ pub fn statement(turn: &AcceptedTurn, words: &str, from: Timestamp) -> Derivatio
             owner_probability: 0.875,
             negated: 0.0,
             keep: 0.5,
+            ends: 0.25,
             kept: false,
         });
         draft.line = Some(FactLine {

@@ -113,6 +113,7 @@ impl From<StatementLabels> for proto::StatementLabels {
             negated: labels.negated,
             keep: labels.keep,
             kept: labels.kept,
+            ends: labels.ends,
         }
     }
 }
@@ -129,6 +130,7 @@ impl Checked for proto::StatementLabels {
             negated: fields.probability("negated", self.negated)?,
             keep: fields.probability("keep", self.keep)?,
             kept: self.kept,
+            ends: fields.probability("ends", self.ends)?,
         })
     }
 }

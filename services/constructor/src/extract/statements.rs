@@ -119,6 +119,7 @@ fn is_fact(statement: &Statement) -> bool {
         statement.owner_probability,
         statement.negated,
         statement.keep,
+        statement.ends,
     ];
     let is_sound = probabilities.iter().all(|it| (0.0..=1.0).contains(it));
     is_sound && FACT_KINDS.contains(&statement.kind)
@@ -139,6 +140,7 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
         owner_probability: statement.owner_probability,
         negated: statement.negated,
         keep: statement.keep,
+        ends: statement.ends,
         kept: false,
     };
     Some(Draft {

@@ -79,7 +79,8 @@ pub(super) async fn remembered(
 pub struct ChangesArgs {
     #[command(flatten)]
     scenarios: ScenarioArgs,
-    /// Name the statements that were ended
+    /// Name the statements that were ended, and the questions that were right before and wrong
+    /// after
     #[arg(long)]
     list: bool,
     /// Write the report as JSON to this file
@@ -101,6 +102,9 @@ pub struct ChangesReport {
     now: BTreeMap<&'static str, OrderFigures>,
     /// Questions about the present by kind of scenario.
     by_kind: BTreeMap<&'static str, OrderFigures>,
+    /// Questions about the present whose answer nothing changed, of scenarios with a change and
+    /// without one: those whose first hit states it.
+    unchanged: BTreeMap<&'static str, OrderFigures>,
     /// Questions about an earlier value, about all values, and as of a date.
     past: BTreeMap<&'static str, OrderFigures>,
     /// Stale turns among the hits of questions about the present.
@@ -111,8 +115,12 @@ pub struct ChangesReport {
     right_hits: usize,
     /// Share of these that carry a mark.
     right_marked: f64,
+    /// Statements that were ended, and by which; with `--list`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     list: Vec<String>,
+    /// Questions that were right as found and wrong as recalled; with `--list`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    broken: Vec<String>,
 }
 
 /// Questions whose first hit with an answer is right, as found and as recalled.
@@ -161,11 +169,14 @@ impl ChangesReport {
         ];
         let groups = [&self.now, &self.past, &self.by_kind].into_iter().flatten();
         lines.extend(groups.map(|(name, figures)| figures.row(name)));
+        lines.push("what did not change: first hit right, as found and as recalled".to_owned());
+        lines.extend(self.unchanged.iter().map(|(name, it)| it.row(name)));
         lines.push(format!(
             "marked: {:.1} % of {} stale hits, {:.1} % of {} right ones",
             self.stale_marked, self.stale_hits, self.right_marked, self.right_hits
         ));
         lines.extend(self.list.iter().cloned());
+        lines.extend(self.broken.iter().map(|it| format!("broken: {it}")));
         lines.join("\n")
     }
 }
@@ -195,23 +206,27 @@ pub async fn measure(
     }
     bar.finish_and_clear();
     bench.stop().await;
+    let ended = count.ended.len();
+    let listed = |list| match args.list {
+        true => list,
+        false => Vec::new(),
+    };
     Ok(ChangesReport {
         part: args.scenarios.part.clone(),
         scenarios: scenarios.len(),
         turns: scenarios.iter().map(|it| it.turns.len()).sum(),
         facts: count.facts,
-        ended: count.ended.len(),
+        ended,
         now: count.now,
         by_kind: count.by_kind,
+        unchanged: count.unchanged,
         past: count.past,
         stale_hits: count.stale[0],
         stale_marked: percent(count.stale[1], count.stale[0]),
         right_hits: count.right[0],
         right_marked: percent(count.right[1], count.right[0]),
-        list: match args.list {
-            true => count.ended,
-            false => Vec::new(),
-        },
+        list: listed(count.ended),
+        broken: listed(count.broken),
     })
 }
 
@@ -222,7 +237,10 @@ struct Count {
     ended: Vec<String>,
     now: BTreeMap<&'static str, OrderFigures>,
     by_kind: BTreeMap<&'static str, OrderFigures>,
+    unchanged: BTreeMap<&'static str, OrderFigures>,
     past: BTreeMap<&'static str, OrderFigures>,
+    /// Questions that were right before and wrong after.
+    broken: Vec<String>,
     /// Hits, and those with a mark.
     stale: [usize; 2],
     right: [usize; 2],
@@ -277,24 +295,38 @@ impl Count {
             });
             told.next() == Some(true)
         };
-        let (found, is_now) = (is_right(found), question.tense == QuestionTense::Now);
-        if question.evidence.is_empty() || is_now && question.wrong_evidence.is_empty() {
+        if question.evidence.is_empty() {
             return;
-        }
-        if !is_now {
-            let figures = self.past.entry(question.tense.name()).or_default();
-            return figures.add(found, is_right(recalled));
         }
         let group = match scenario.kind.changes() {
             true => "with a change",
             false => "without one",
         };
-        self.now
-            .entry(group)
-            .or_default()
-            .add(found, is_right(recalled));
+        let is_now = question.tense == QuestionTense::Now;
+        let is_unchanged = is_now && question.wrong_evidence.is_empty();
+        let is_right = |hits: &[Hit]| match is_unchanged {
+            true => {
+                let first = hits.first().and_then(place);
+                first.is_some_and(|place| question.evidence.contains(&place))
+            }
+            false => is_right(hits),
+        };
+        let (before, after) = (is_right(found), is_right(recalled));
+        if before && !after {
+            self.broken
+                .push(broken(scenario, question, corpus, recalled));
+        }
+        let figures = match is_now {
+            true if is_unchanged => self.unchanged.entry(group),
+            true => self.now.entry(group),
+            false => self.past.entry(question.tense.name()),
+        };
+        figures.or_default().add(before, after);
+        if !is_now || is_unchanged {
+            return;
+        }
         let kind = self.by_kind.entry(scenario.kind.name()).or_default();
-        kind.add(found, is_right(recalled));
+        kind.add(before, after);
         for hit in recalled {
             let is_marked = usize::from(hit.outdated.is_some());
             let place = place(hit);
@@ -308,6 +340,30 @@ impl Count {
             }
         }
     }
+}
+
+/// A question that was right before and wrong after, with the first turns recalled.
+fn broken(
+    scenario: &LabelledScenario,
+    question: &ScenarioQuestion,
+    corpus: &Corpus,
+    recalled: &[Hit],
+) -> String {
+    let first = recalled.iter().take(3).map(|hit| {
+        let accepted = &hit.turn.accepted;
+        let place = corpus.places.get(&accepted.id);
+        let place = place.map_or_else(String::new, ToString::to_string);
+        format!("{place}: {}", accepted.content.text)
+    });
+    format!(
+        "{} {}: {} (right {:?}, wrong {:?}) => {}",
+        scenario.kind,
+        scenario.number,
+        question.text,
+        question.evidence,
+        question.wrong_evidence,
+        first.collect::<Vec<_>>().join(" / ")
+    )
 }
 
 /// A scenario as it is remembered, one session a day.

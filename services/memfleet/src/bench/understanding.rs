@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use memfleet_domain::statement::{RelationScores, Statement};
 use memfleet_evaluation::understanding::{
-    JudgedLine, LabelledScenario, LabelledStatement, MarkedTurn, NamedTurn, NeedSpace, PairGroup,
-    QuestionTense, SpokenText, UnderstandingCorpus, WriterFolder,
+    JudgedLine, JudgedTalk, LabelledScenario, LabelledStatement, MarkedTurn, NamedTurn, NeedSpace,
+    PairGroup, QuestionTense, SpokenText, UnderstandingCorpus, WriterFolder,
 };
 use memfleet_models::ModelDirectory;
 use memfleet_runtime::BoxError;
@@ -75,6 +75,7 @@ pub fn measure(
         groups: measurement.groups(args.chosen(&corpus.pairs))?,
         names: measurement.names(args.chosen(&corpus.names))?,
         lines: measurement.lines(args.chosen(&corpus.lines), &corpus.scenarios)?,
+        talks: measurement.talks(args.chosen(&corpus.talks))?,
         needs: measurement.needs(args.chosen(&corpus.needs))?,
         tenses: measurement.tenses(&plain)?,
     })
@@ -243,7 +244,31 @@ impl Measurement {
             };
             let sentence = byte(line.characters[0])..byte(line.characters[1]);
             let read = self.reader.statements(&[turn], &idle)?;
-            figures.add(line, &sentence, &read[0]);
+            figures.add(line.judgement, &sentence, &read[0]);
+        }
+        Ok(figures)
+    }
+
+    /// Lines of the sentences of long talks.
+    fn talks<'s>(
+        &self,
+        talks: impl Iterator<Item = &'s JudgedTalk>,
+    ) -> Result<LineFigures, BoxError> {
+        let mut figures = LineFigures::default();
+        for talk in talks {
+            let said: Vec<ReadTurn<'_>> =
+                talk.turns.iter().map(|turn| spoken(&turn.said)).collect();
+            let turns = said.iter().enumerate().map(|(place, turn)| TurnToRead {
+                turn: *turn,
+                previous: place.checked_sub(1).map(|before| said[before]),
+            });
+            let turns: Vec<_> = turns.collect();
+            let read = self.reader.statements(&turns, &idle)?;
+            for (turn, statements) in talk.turns.iter().zip(&read) {
+                for sentence in &turn.sentences {
+                    figures.add(sentence.judgement, &sentence.bytes, statements);
+                }
+            }
         }
         Ok(figures)
     }

@@ -64,11 +64,15 @@ async fn a_statement_does_not_outlive_the_deadline_of_its_caller() {
     let waiting = memfleet_trace::due_at(Some(due), store.commit(vec![told("b")]));
     let left = tokio::time::timeout_at(due, waiting).await;
     assert!(left.is_err(), "it waits for the lock");
-    let working = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'";
+    let holder = sqlx::query_scalar("SELECT pg_backend_pid()");
+    let holder: i32 = holder.fetch_one(&mut other).await.expect("a process");
+    // A transaction sees the activity as it first was: another connection looks.
+    let mut observer = database.connect().await;
+    let working = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid NOT IN (pg_backend_pid(), $1) AND state <> 'idle'";
     let gone_by = Instant::now() + Duration::from_secs(10);
     loop {
-        let working = sqlx::query_scalar(working).fetch_one(&mut other);
-        let working: i64 = working.await.expect("activity");
+        let working = sqlx::query_scalar(working).bind(holder);
+        let working: i64 = working.fetch_one(&mut observer).await.expect("activity");
         if working == 0 {
             break;
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use memfleet_domain::statement::{MentionedName, RelationScores, Statement, StatementRelation};
 use memfleet_evaluation::understanding::{
-    JudgedLine, LabelledPrompt, LabelledStatement, MarkedName,
+    LabelledPrompt, LabelledStatement, LineJudgement, MarkedName,
 };
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -44,6 +44,8 @@ pub struct UnderstandingReport {
     pub names: NameFigures,
     /// Judged lines.
     pub lines: LineFigures,
+    /// Lines of long talks.
+    pub talks: LineFigures,
     /// Needs of prompts.
     pub needs: NeedFigures,
     /// Tenses of questions.
@@ -313,12 +315,11 @@ pub struct LineFigures(Vec<(bool, f32)>);
 
 impl LineFigures {
     /// Adds a judged sentence of a turn with these statements.
-    pub fn add(&mut self, judged: &JudgedLine, sentence: &Range<usize>, read: &[Statement]) {
-        let is_good = judged.is_said && judged.is_complete && judged.is_worth;
+    pub fn add(&mut self, judged: LineJudgement, sentence: &Range<usize>, read: &[Statement]) {
         let lines = read.iter().filter_map(|it| it.line.as_ref());
         let inside = lines.filter(|line| sentence.contains(&line.bytes.start));
         let best = inside.map(|line| line.probability).fold(0.0, f32::max);
-        self.0.push((is_good, best));
+        self.0.push((judged.is_line(), best));
     }
 
     /// Share of the good ones among those above a threshold, and of those above it among the good.
@@ -461,13 +462,15 @@ impl UnderstandingReport {
     }
 
     fn write_lines(&self, out: &mut String) -> std::fmt::Result {
-        writeln!(out, "{} judged sentences", self.lines.0.len())?;
-        for threshold in LINE_THRESHOLDS {
-            let [precision, recall] = self.lines.above(threshold).map(percent);
-            writeln!(
-                out,
-                "  line above {threshold}: good {precision} %, of the good ones {recall} %"
-            )?;
+        for (set, lines) in [("scenarios", &self.lines), ("talks", &self.talks)] {
+            writeln!(out, "{} judged sentences of {set}", lines.0.len())?;
+            for threshold in LINE_THRESHOLDS {
+                let [precision, recall] = lines.above(threshold).map(percent);
+                writeln!(
+                    out,
+                    "  line above {threshold}: good {precision} %, of the good ones {recall} %"
+                )?;
+            }
         }
         Ok(())
     }
