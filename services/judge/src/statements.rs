@@ -315,3 +315,46 @@ fn verdict(older: &Derivation, newer: &Derivation, scores: &RelationScores) -> O
         ends,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use memfleet_domain::fact::Claim;
+    use memfleet_domain::time::Timestamp;
+
+    use super::*;
+
+    fn statement(name: &str) -> DerivationId {
+        let claim = Claim {
+            subject: "ada".to_owned(),
+            attribute: String::new(),
+            value: name.to_owned(),
+        };
+        DerivationId::of_fact(TurnId::from_bytes([1; 16]), &claim, false)
+    }
+
+    #[test]
+    fn of_a_statement_the_likeliest_possible_changes_are_noted_and_all_others() {
+        let newer = statement("newer");
+        let conflict = |number: usize, status| {
+            let older = statement(&number.to_string());
+            Conflict {
+                id: ConflictId::of(older, newer),
+                older,
+                newer,
+                contradiction: Contradiction::Functional,
+                ends: None,
+                found_at: Timestamp::UNIX_EPOCH,
+                status,
+                judge: "reader-0".to_owned(),
+                probability: Some(number as f32 / 100.0),
+            }
+        };
+        let possible = (10..30).map(|number| conflict(number, Status::Possible));
+        let found = (96..99).map(|number| conflict(number, Status::Found));
+        let kept = likeliest(possible.chain(found).collect());
+        let of = |status| kept.iter().filter(move |it| it.status == status);
+        assert_eq!(of(Status::Found).count(), 3);
+        assert_eq!(of(Status::Possible).count(), MAX_POSSIBLE_CHANGES);
+        assert!(of(Status::Possible).all(|it| it.probability >= Some(0.22)));
+    }
+}
