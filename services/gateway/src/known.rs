@@ -2,7 +2,7 @@
 //! statement that its speaker took back, that another statement ended, or that a caller corrected,
 //! the hit is marked and the turn that took its place stands before it. One that another statement
 //! may have ended is not marked, and stands behind that one where the query needs both about alike.
-//! Nothing else that rules derived marks or moves a hit.
+//! Other facts by rules mark and move no hit.
 
 mod order;
 mod statements;

@@ -318,36 +318,22 @@ fn verdict(older: &Derivation, newer: &Derivation, scores: &RelationScores) -> O
 
 #[cfg(test)]
 mod tests {
-    use memfleet_domain::fact::Claim;
-    use memfleet_domain::time::Timestamp;
+    use memfleet_ports::conformance::{knowledge, samples};
 
     use super::*;
 
-    fn statement(name: &str) -> DerivationId {
-        let claim = Claim {
-            subject: "ada".to_owned(),
-            attribute: String::new(),
-            value: name.to_owned(),
-        };
-        DerivationId::of_fact(TurnId::from_bytes([1; 16]), &claim, false)
+    fn statement(name: &str) -> Derivation {
+        let turn = samples::turn(name, name);
+        knowledge::statement(&turn, name, samples::instant(1))
     }
 
     #[test]
     fn of_a_statement_the_likeliest_possible_changes_are_noted_and_all_others() {
         let newer = statement("newer");
-        let conflict = |number: usize, status| {
-            let older = statement(&number.to_string());
-            Conflict {
-                id: ConflictId::of(older, newer),
-                older,
-                newer,
-                contradiction: Contradiction::Functional,
-                ends: None,
-                found_at: Timestamp::UNIX_EPOCH,
-                status,
-                judge: "reader-0".to_owned(),
-                probability: Some(number as f32 / 100.0),
-            }
+        let conflict = |number: usize, status| Conflict {
+            status,
+            probability: Some(number as f32 / 100.0),
+            ..knowledge::conflict(&statement(&number.to_string()), &newer)
         };
         let possible = (10..30).map(|number| conflict(number, Status::Possible));
         let found = (96..99).map(|number| conflict(number, Status::Found));

@@ -198,33 +198,25 @@ pub(super) fn is_statement(fact: &Derivation) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use memfleet_domain::derivation::Contradiction;
-    use memfleet_domain::fact::Claim;
-    use memfleet_domain::ids::{ConflictId, TurnId};
+    use memfleet_ports::conformance::knowledge::conflict;
+    use memfleet_ports::conformance::{knowledge, samples};
 
     use super::*;
 
+    fn statement_of(name: &str) -> Derivation {
+        let turn = samples::turn(name, name);
+        knowledge::statement(&turn, name, samples::instant(1))
+    }
+
     fn statement(name: &str) -> DerivationId {
-        let claim = Claim {
-            subject: "ada".to_owned(),
-            attribute: String::new(),
-            value: name.to_owned(),
-        };
-        DerivationId::of_fact(TurnId::from_bytes([1; 16]), &claim, false)
+        statement_of(name).id
     }
 
     fn change(older: &str, newer: &str, probability: f32) -> Conflict {
-        let [older, newer] = [older, newer].map(statement);
         Conflict {
-            id: ConflictId::of(older, newer),
-            older,
-            newer,
-            contradiction: Contradiction::Functional,
-            ends: None,
-            found_at: Timestamp::UNIX_EPOCH,
             status: Status::Possible,
-            judge: "reader-0".to_owned(),
             probability: Some(probability),
+            ..conflict(&statement_of(older), &statement_of(newer))
         }
     }
 

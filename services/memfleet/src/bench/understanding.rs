@@ -106,11 +106,7 @@ impl Measurement {
         let mut figures = StatementFigures::default();
         for scenario in scenarios.iter().map(|it| PlacedScenario::of(it)) {
             let said: Vec<ReadTurn<'_>> = scenario.turns.iter().map(PlacedTurn::read).collect();
-            let turns = said.iter().enumerate().map(|(place, turn)| TurnToRead {
-                turn: *turn,
-                previous: place.checked_sub(1).map(|before| said[before]),
-            });
-            let turns: Vec<_> = turns.collect();
+            let turns = in_context(&said);
             let begun = Instant::now();
             let read = self.reader.statements(&turns, &idle)?;
             figures.took(turns.len(), begun.elapsed());
@@ -258,11 +254,7 @@ impl Measurement {
         for talk in talks {
             let said: Vec<ReadTurn<'_>> =
                 talk.turns.iter().map(|turn| spoken(&turn.said)).collect();
-            let turns = said.iter().enumerate().map(|(place, turn)| TurnToRead {
-                turn: *turn,
-                previous: place.checked_sub(1).map(|before| said[before]),
-            });
-            let turns: Vec<_> = turns.collect();
+            let turns = in_context(&said);
             let read = self.reader.statements(&turns, &idle)?;
             for (turn, statements) in talk.turns.iter().zip(&read) {
                 for sentence in &turn.sentences {
@@ -361,6 +353,15 @@ impl PlacedTurn<'_> {
             text: &self.text,
         }
     }
+}
+
+/// Turns of a conversation, each behind the one before it.
+fn in_context<'t>(said: &[ReadTurn<'t>]) -> Vec<TurnToRead<'t>> {
+    let turns = said.iter().enumerate().map(|(place, turn)| TurnToRead {
+        turn: *turn,
+        previous: place.checked_sub(1).map(|before| said[before]),
+    });
+    turns.collect()
 }
 
 fn spoken(said: &SpokenText) -> ReadTurn<'_> {
