@@ -10,7 +10,7 @@ from .corpus import PairGroup, Scenario, read_groups, read_meetings, read_part
 from .lines import LineExample, line_examples, talk_examples
 from .names import NamedTurn, name_examples, read_named_turns
 from .needs import Space, question_examples, read_spaces, space_examples
-from .pairs import group_examples, pair_examples, unrelated_examples
+from .pairs import asked_examples, group_examples, pair_examples, unrelated_examples
 from .statements import turn_examples
 from .tenses import tense_examples
 from .texts import SequenceBuilder
@@ -53,6 +53,7 @@ class CorpusPart:
             "pairs": pair_examples(talks, builder, others=0),
             "groups": group_examples(self.groups, builder),
             "unrelated": unrelated_examples(talks, self.groups, builder, share=UNRELATED_SHARE),
+            "asked": asked_examples(talks, builder),
             "needs": space_examples(self.spaces, builder) + question_examples(talks, builder),
             "tenses": tense_examples(talks, self.spaces, builder),
             "names": name_examples(self.named, builder),

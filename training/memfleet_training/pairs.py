@@ -11,14 +11,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .batches import length_batches, padded, span_means
-from .corpus import RELATIONS, PairGroup, Scenario, Turn
+from .corpus import RELATIONS, PairGroup, Question, Scenario, Turn
 from .encoder import Encoder
 from .statements import speaker_head
 from .texts import SequenceBuilder
 
 PIECES = 96
+# Pieces of the question that two turns are read for.
+QUESTION_PIECES = 48
+CHANGES = ("ends", "corrects")
 # Relations that leave the earlier statement as it is.
-UNCHANGED = [at for at, name in enumerate(RELATIONS) if name not in ("ends", "corrects")]
+UNCHANGED = [at for at, name in enumerate(RELATIONS) if name not in CHANGES]
 
 
 @dataclass
@@ -33,10 +36,13 @@ class TurnPair:
     source: tuple[int, int, int] = (0, 0, 0)
 
 
-def turn_pair(builder: SequenceBuilder, earlier: Turn, later: Turn) -> TurnPair:
-    """Sequence of two turns, the later one behind the time between them."""
+def turn_pair(builder: SequenceBuilder, earlier: Turn, later: Turn, question: str | None = None) -> TurnPair:
+    """Sequence of two turns, the later one behind the time between them. With a question before them only changes
+    of what it asks about count."""
     gap = gap_words(later.time - earlier.time)
-    ids, (first, second) = builder.build(
+    asked = [("query:", question, QUESTION_PIECES, False)] if question else []
+    ids, (*_, first, second) = builder.build(
+        *asked,
         (speaker_head(earlier.speaker, earlier.assistant), earlier.text, PIECES, False),
         (f"{gap} {speaker_head(later.speaker, later.assistant)}", later.text, PIECES, False),
     )
@@ -123,6 +129,89 @@ def unrelated_examples(
     for pair in examples:
         pair.relations = {(i, j): 0 for i, a in enumerate(pair.later) for j, b in enumerate(pair.earlier) if a and b}
     return [pair for pair in examples if pair.relations]
+
+
+def asked_examples(
+    scenarios: list[Scenario], builder: SequenceBuilder, *, most: int = 4, seed: int = 13
+) -> list[TurnPair]:
+    """Turn pairs of one speaker behind a question, at most so many of each: those that change what it asks about, and
+    others in which nothing of that changes, those with other changes first. A fifth of the questions are also
+    asked of another scenario, where nothing that they ask about stands."""
+    chance = random.Random(seed)
+    alike: dict[str, list[Scenario]] = {}
+    for scenario in scenarios:
+        alike.setdefault(scenario.language, []).append(scenario)
+    examples = []
+    for scenario in scenarios:
+        changes = changes_by_turns(scenario)
+        for question in scenario.questions:
+            asked = {} if question.tense == "unknown" else asked_changes(scenario, question, changes)
+            examples += pairs_for(scenario, question, asked, changes, builder, most, chance)
+            others = alike[scenario.language]
+            if chance.random() < 0.2 and len(others) > 1:
+                other = chance.choice(others)
+                if other is not scenario:
+                    examples += pairs_for(other, question, {}, changes_by_turns(other), builder, 2, chance)
+    return examples
+
+
+def changes_by_turns(scenario: Scenario) -> dict[tuple[int, int], dict[tuple[int, int], int]]:
+    """Changes of a scenario by the later and the earlier turn."""
+    changes: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
+    for (a, i, b, j), relation in scenario.pairs.items():
+        if relation in CHANGES and a != b:
+            changes.setdefault((a, b), {})[i, j] = RELATIONS.index(relation)
+    return changes
+
+
+def asked_changes(scenario: Scenario, question: Question, changes: dict) -> dict[tuple[int, int], dict]:
+    """Changes between turns that state answers, right or wrong: those of the statements with the answers, where any
+    has one."""
+    told = set(question.evidence) | set(question.stale)
+    answers = [answer.lower() for answer in question.right + question.wrong]
+
+    def says(turn: int, place: int) -> bool:
+        statement = scenario.turns[turn].statements[place]
+        text = scenario.turns[turn].text[statement.start : statement.end].lower()
+        return any(answer in text for answer in answers)
+
+    asked = {}
+    for (a, b), of_turns in changes.items():
+        if a in told and b in told:
+            exact = {(i, j): r for (i, j), r in of_turns.items() if says(a, i) or says(b, j)}
+            asked[a, b] = exact or of_turns
+    return asked
+
+
+def pairs_for(
+    scenario: Scenario, question: Question, asked: dict, changes: dict, builder: SequenceBuilder, most: int, chance
+) -> list[TurnPair]:
+    """Turn pairs of one person behind a question, at most `most`."""
+    turns = scenario.turns
+    told = set(question.evidence) | set(question.stale)
+
+    def order(pair: tuple[int, int]) -> tuple:
+        is_told = bool(told & set(pair))
+        return (pair not in asked, pair not in changes, not is_told, chance.random())
+
+    pairs = [
+        (later, earlier)
+        for later in range(len(turns))
+        for earlier in range(later)
+        if not turns[later].assistant and turns[later].speaker == turns[earlier].speaker
+    ]
+    examples = []
+    for later, earlier in sorted(pairs, key=order)[:most]:
+        pair = turn_pair(builder, turns[earlier], turns[later], question.text)
+        known = asked.get((later, earlier), {})
+        for i, a in enumerate(pair.later):
+            for j, b in enumerate(pair.earlier):
+                if a and b:
+                    pair.relations[i, j] = known.get((i, j), 0)
+        pair.listed = set(known)
+        if pair.relations:
+            examples.append(pair)
+    return examples
 
 
 def foreign_turn(group: PairGroup, other: PairGroup) -> Turn | None:

@@ -27,11 +27,13 @@ TURNS = (
     "मेरी बेटी को मूंगफली से एलर्जी है।",
 )
 PAIRS = (
-    ("I live in Lisbon.", "I moved to Berlin last week.", 30),
-    ("I live in Lisbon.", "My brother moved to Berlin last week.", 30),
-    ("Trabajo en un banco.", "He dejado el banco, ahora doy clases.", 400),
-    ("会议改到周三。", "会议又改回周二了。", 2),
-    ("My sister is called Grace.", "We ate soup for dinner.", 3),
+    ("I live in Lisbon.", "I moved to Berlin last week.", 30, None),
+    ("I live in Lisbon.", "I moved to Berlin last week.", 30, "Which city do I live in?"),
+    ("I live in Lisbon.", "I moved to Berlin last week.", 30, "What is my sister called?"),
+    ("I live in Lisbon.", "My brother moved to Berlin last week.", 30, None),
+    ("Trabajo en un banco.", "He dejado el banco, ahora doy clases.", 400, None),
+    ("会议改到周三。", "会议又改回周二了。", 2, "会议在星期几？"),
+    ("My sister is called Grace.", "We ate soup for dinner.", 3, None),
 )
 NEEDS = (
     ("Which city do I live in?", "I moved to Berlin last week."),
@@ -78,14 +80,16 @@ def _turn(reader: Reader, builder: SequenceBuilder, text: str) -> dict[str, Any]
     }
 
 
-def _pair(reader: Reader, builder: SequenceBuilder, earlier: str, later: str, days: int) -> dict[str, Any]:
+def _pair(
+    reader: Reader, builder: SequenceBuilder, earlier: str, later: str, days: int, question: str | None
+) -> dict[str, Any]:
     time = datetime(2026, 1, 1)
 
     def turn(text: str, time: datetime) -> Turn:
         whole = Statement(0, len(text), "state", "me", False, True, None, None)
         return Turn(time, SPEAKER, False, text, [whole])
 
-    pair = turn_pair(builder, turn(earlier, time), turn(later, time + timedelta(days=days)))
+    pair = turn_pair(builder, turn(earlier, time), turn(later, time + timedelta(days=days)), question)
     pair.relations = {(0, 0): 0}
     scores, _ = reader.pairs.scores([pair])
     probabilities = scores.softmax(-1)[0]
@@ -93,6 +97,7 @@ def _pair(reader: Reader, builder: SequenceBuilder, earlier: str, later: str, da
         "earlier": earlier,
         "later": later,
         "days": days,
+        "question": question,
         "change": _rounded(probabilities[1] + probabilities[2]),
     }
 

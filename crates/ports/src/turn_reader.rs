@@ -55,6 +55,25 @@ pub struct TurnStatements {
     pub statements: Vec<Range<usize>>,
 }
 
+/// Statements of a text in its order, by their bytes, each with its own. Those that overlap the one
+/// before them or are no part of the text are left out.
+pub fn placed_statements<T>(
+    text: &str,
+    mut statements: Vec<(T, Range<usize>)>,
+) -> Vec<(T, Range<usize>)> {
+    statements.sort_by_key(|(_, bytes)| bytes.start);
+    let mut free = 0;
+    statements.retain(|(_, bytes)| {
+        let is_said = text.get(bytes.clone()).is_some_and(|it| !it.is_empty());
+        let is_placed = is_said && bytes.start >= free;
+        if is_placed {
+            free = bytes.end;
+        }
+        is_placed
+    });
+    statements
+}
+
 /// Two turns whose statements are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnComparison {
@@ -64,6 +83,9 @@ pub struct TurnComparison {
     pub later: TurnStatements,
     /// Time between them; not negative.
     pub gap: TimeDelta,
+    /// Question that they are read for: then only changes of what it asks about count. Pairs with
+    /// one are served like prompts, before those without.
+    pub question: Option<String>,
 }
 
 /// Prompt and remembered lines that a reply may need.
@@ -133,4 +155,19 @@ pub fn no_reader(message: impl Into<String>) -> Fault {
         "READER_MISSING",
         message.into(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_placed_in_order_and_apart() {
+        let text = "Köln is home. So is Bonn.";
+        let spans = [15..26, 0..14, 0..5, 16..18, 2..9, 26..26, 20..99];
+        let placed = placed_statements(text, spans.into_iter().enumerate().collect());
+        assert_eq!(placed, [(1, 0..14), (0, 15..26)]);
+        let inside_letter = vec![((), 2..9)];
+        assert!(placed_statements(text, inside_letter).is_empty());
+    }
 }

@@ -48,6 +48,7 @@ struct ReferencePair {
     earlier: String,
     later: String,
     days: i64,
+    question: Option<String>,
     change: f32,
 }
 
@@ -140,6 +141,7 @@ impl ReaderModel {
                     statements: slice::from_ref(&later),
                 },
                 gap: TimeDelta::days(pair.days),
+                question: pair.question.as_deref(),
             }],
             &at_once,
         )?;

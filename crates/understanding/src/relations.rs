@@ -15,6 +15,9 @@ use crate::{ReadTurn, ReaderError, ReaderModel};
 /// Pieces of either turn that are read.
 const SIDE_PIECES: usize = 96;
 
+/// Pieces of the question that two turns are read for.
+const QUESTION_PIECES: usize = 48;
+
 /// Pieces before the first statement of a turn that is cut.
 const PIECES_BEFORE: usize = 32;
 
@@ -39,6 +42,8 @@ pub struct TurnPair<'t> {
     pub later: PlacedStatements<'t>,
     /// Time between them; not negative.
     pub gap: TimeDelta,
+    /// Question that they are read for, where only changes of what it asks about count.
+    pub question: Option<&'t str>,
 }
 
 /// Heads on two statements.
@@ -82,7 +87,11 @@ impl ReaderModel {
     ) -> Result<Vec<Vec<RelationScores>>, ReaderError> {
         let (mut parts, mut sequences) = (Vec::new(), Vec::new());
         for pair in pairs {
-            let mut sequence = SequenceBuilder::new(self.encoder.tokenizer())?;
+            let tokenizer = self.encoder.tokenizer();
+            let mut sequence = SequenceBuilder::new(tokenizer)?;
+            if let Some(question) = pair.question {
+                sequence.add("query:", &tokenizer.pieces(question, QUESTION_PIECES)?)?;
+            }
             let earlier = self.side(&mut sequence, &pair.earlier, "")?;
             let gap = format!("{} ", gap_words(pair.gap));
             let later = self.side(&mut sequence, &pair.later, &gap)?;

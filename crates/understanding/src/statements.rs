@@ -144,12 +144,16 @@ impl ReaderModel {
         let rows = window.part.rows();
         let row = |at: usize| &states[at * width..][..width];
         let is_start = |at: &usize| *at == rows.start || heads.start.scores(&[row(*at)])[0] > 0.0;
-        let mut starts: Vec<usize> = rows.clone().filter(is_start).collect();
-        starts.push(rows.end);
+        let starts: Vec<usize> = rows.clone().filter(is_start).collect();
         let classes = rows
             .clone()
             .map(|at| likeliest(&heads.name.scores(&[row(at)])).0);
         let names = names_of(&window.pieces, classes, text);
+        let byte = |at: &usize| window.pieces[at - rows.start].bytes.start;
+        let kept = whole_names(text, &starts.iter().map(byte).collect::<Vec<_>>(), &names);
+        let starts = starts.iter().zip(kept).filter(|(_, is_kept)| *is_kept);
+        let mut starts: Vec<usize> = starts.map(|(start, _)| *start).collect();
+        starts.push(rows.end);
         let spans = starts.windows(2).map(|pair| pair[0]..pair[1]);
         let read = spans.filter_map(|span| {
             let piece = |at: usize| &window.pieces[at - rows.start].bytes;
@@ -255,6 +259,29 @@ fn names_of(
     names
 }
 
+/// Starts of statements that stay, by the bytes at which they begin: none cuts a name, and none
+/// within a sentence begins a statement that is only a name.
+fn whole_names(text: &str, starts: &[usize], names: &[MentionedName]) -> Vec<bool> {
+    let sentences = sentences(text);
+    let begins_sentence = |start: usize| sentences.iter().any(|it| it.start == start);
+    let letters = |bytes: Range<usize>| {
+        let part = text.get(bytes).unwrap_or_default();
+        part.chars().filter(|it| it.is_alphanumeric()).count()
+    };
+    let stays = |place: usize| {
+        let start = starts[place];
+        let start = start + (text[start..].len() - text[start..].trim_start().len());
+        let end = starts.get(place + 1).copied().unwrap_or(text.len());
+        let is_cut = |name: &MentionedName| name.bytes.start < start && start < name.bytes.end;
+        let is_all = |name: &MentionedName| {
+            name.bytes.start == start && letters(name.bytes.end..end.max(name.bytes.end)) == 0
+        };
+        place == 0
+            || !names.iter().any(is_cut) && (begins_sentence(start) || !names.iter().any(is_all))
+    };
+    (0..starts.len()).map(stays).collect()
+}
+
 /// Bytes without white space around them; nothing where there is only that.
 fn trimmed(text: &str, bytes: Range<usize>) -> Option<Range<usize>> {
     let part = text.get(bytes.clone())?;
@@ -352,6 +379,29 @@ mod tests {
         let apart = [name(3..8, NameKind::Person), name(14..17, NameKind::Person)];
         assert_eq!(of([0, 2, 0, 0, 1]), apart);
         assert_eq!(of([0; 5]), []);
+    }
+
+    #[test]
+    fn a_statement_begins_neither_in_a_name_nor_with_a_name_alone() {
+        let text = "My team is the Red Sox, I think. Anna.";
+        let name = |words: &str| {
+            let start = text.find(words).unwrap();
+            MentionedName {
+                bytes: start..start + words.len(),
+                kind: NameKind::Group,
+            }
+        };
+        let names = [name("Red Sox"), name("Anna")];
+        let stays = |starts: &[&str]| {
+            let starts: Vec<usize> = starts.iter().map(|it| text.find(it).unwrap()).collect();
+            whole_names(text, &starts, &names)
+        };
+        assert_eq!(
+            stays(&["My", " Red", ", I", " Anna"]),
+            [true, false, true, true]
+        );
+        assert_eq!(stays(&["My", "Sox"]), [true, false]);
+        assert_eq!(stays(&["My", "the Red"]), [true, true]);
     }
 
     #[test]

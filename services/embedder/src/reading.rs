@@ -11,7 +11,7 @@ use memfleet_ports::turn_reader::{
     TurnStatements, TurnText,
 };
 use memfleet_understanding::{
-    PlacedStatements, ReadTurn, ReaderError, ReaderModel, TurnPair, TurnToRead,
+    BetweenLayers, PlacedStatements, ReadTurn, ReaderError, ReaderModel, TurnPair, TurnToRead,
 };
 
 use crate::line_vectors::{LineVectors, PromptVectors};
@@ -54,11 +54,15 @@ impl ReaderQuestion {
         }
     }
 
-    /// A prompt waits for needs; statements and relations are found after the turns were stored.
+    /// A prompt waits for needs and for what its question changes; all else is found after the
+    /// turns were stored.
     fn lane(&self) -> Lane {
         match self {
-            Self::Statements(_) | Self::Relations(_) => Lane::Background,
             Self::Needs(_) => Lane::Call,
+            Self::Relations(pairs) if pairs.iter().any(|pair| pair.question.is_some()) => {
+                Lane::Call
+            }
+            Self::Statements(_) | Self::Relations(_) => Lane::Background,
         }
     }
 }
@@ -161,9 +165,13 @@ impl QueuedReader {
                 })?)
             }
             ReaderQuestion::Relations(pairs) => {
+                let between: BetweenLayers<'_> = match request.question.lane() {
+                    Lane::Call => &|_| {},
+                    Lane::Background => &give_way,
+                };
                 ReaderAnswer::Relations(in_parts(request, pairs, pair_bytes, |pairs| {
                     let pairs: Vec<_> = pairs.iter().map(turn_pair).collect();
-                    self.reader.relations(&pairs, &give_way)
+                    self.reader.relations(&pairs, between)
                 })?)
             }
             ReaderQuestion::Needs(question) => ReaderAnswer::Needs(self.needs(request, question)?),
@@ -209,13 +217,14 @@ impl QueuedReader {
     }
 }
 
-/// Answers of the parts of a question of background work; those read so far where the caller left.
+/// Answers of the parts of a question; those read so far where the caller left.
 fn in_parts<Q, A>(
     request: &Request<QueuedReader>,
     items: &[Q],
     bytes: impl Fn(&Q) -> usize,
     mut answers_of: impl FnMut(&[Q]) -> Result<Vec<A>, ReaderError>,
 ) -> Result<Vec<A>, ReaderError> {
+    let lane = request.question.lane();
     let mut answers = Vec::with_capacity(items.len());
     let mut rest = items;
     while !rest.is_empty() && !request.is_abandoned() {
@@ -228,7 +237,7 @@ fn in_parts<Q, A>(
         let count = rest.iter().take(TURNS_AT_A_TIME).take_while(fits).count();
         let (part, others) = rest.split_at(count);
         rest = others;
-        answers.extend(read(Lane::Background, part.len(), || answers_of(part))?);
+        answers.extend(read(lane, part.len(), || answers_of(part))?);
     }
     Ok(answers)
 }
@@ -260,6 +269,7 @@ fn turn_pair(pair: &TurnComparison) -> TurnPair<'_> {
         earlier: placed(&pair.earlier),
         later: placed(&pair.later),
         gap: pair.gap,
+        question: pair.question.as_deref(),
     }
 }
 

@@ -63,24 +63,6 @@ pub(crate) fn moved_need(need: f32, search: Option<f32>) -> f32 {
     1.0 / (1.0 + (-odds).exp())
 }
 
-/// Need of a hit, and the relevance that the search tells of it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HitNeed {
-    pub(crate) need: f32,
-    pub(crate) relevance: Option<f32>,
-}
-
-impl HitNeed {
-    /// Log odds by which this hit is needed more than another. The search counts where it tells the
-    /// relevance of both.
-    pub(crate) fn beyond(self, other: Self) -> f32 {
-        let step = log_odds(self.need) - log_odds(other.need);
-        let searched = self.relevance.zip(other.relevance);
-        let searched = searched.map_or(0.0, |(own, other)| log_odds(own) - log_odds(other));
-        step + SEARCH_SHARE * searched
-    }
-}
-
 /// Odds of a probability, which may be 1.
 pub(crate) fn odds(probability: f32) -> f32 {
     log_odds(probability).exp()
@@ -126,18 +108,6 @@ mod tests {
         for need in [0.0, 1.0] {
             assert!((0.0..=1.0).contains(&moved_need(need, Some(need))));
         }
-    }
-
-    #[test]
-    fn the_search_counts_where_it_tells_the_relevance_of_both() {
-        let need = |relevance| HitNeed {
-            need: 0.5,
-            relevance,
-        };
-        let step = |own, other| need(own).beyond(need(other));
-        assert!(step(Some(0.5), None).abs() < 1e-4 && step(None, Some(0.5)).abs() < 1e-4);
-        assert!((step(Some(0.5), Some(0.5)) - 0.0).abs() < 1e-4);
-        assert!(step(Some(0.5), Some(0.01)) > 2.0);
     }
 
     #[test]

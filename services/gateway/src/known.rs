@@ -122,7 +122,7 @@ impl Gateway {
         let locale = self.spaces.locale(&scope).await?.unwrap_or_default();
         let language = Language::tagged(locale.language.as_deref());
         let asking = Asking::of(&query.text, language);
-        let changes = self.read_changes(brief, &query.text, &here, possible);
+        let changes = self.read_changes(brief, &query.text, &here, &possible);
         let mut changes = changes.await.unwrap_or_else(|fault| {
             problem = Some(format!("statements: {fault}"));
             ChangesRead::default()

@@ -16,7 +16,7 @@ use memfleet_ports::context::{CallPriority, Context};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::Query;
-use memfleet_ports::turn_reader::{TurnComparison, TurnStatements, TurnText};
+use memfleet_ports::turn_reader::{TurnComparison, TurnStatements, TurnText, placed_statements};
 
 use crate::LocalJudge;
 
@@ -179,6 +179,7 @@ impl LocalJudge {
             earlier: earlier.to_compare(),
             later: later.to_compare(),
             gap: later.turn.accepted.effective_time() - earlier.turn.accepted.effective_time(),
+            question: None,
         });
         let read = self.reader.relations(asked.collect()).await?;
         let mut conflicts = Vec::new();
@@ -222,25 +223,13 @@ impl StatedText {
 
 /// Statements of a turn in its words; none where no statement is left. Those that overlap another
 /// or lie beyond what is read are left out.
-fn turn_text(turn: Turn, mut facts: Vec<Derivation>) -> Option<StatedText> {
+fn turn_text(turn: Turn, facts: Vec<Derivation>) -> Option<StatedText> {
     let words = TurnText::of(&turn.accepted);
-    let bytes = |fact: &Derivation| {
-        let evidence = fact.fact().map_or(0..0, |draft| draft.evidence.clone());
-        evidence.start as usize..evidence.end as usize
-    };
-    facts.sort_by_key(|fact| bytes(fact).start);
-    let mut statements: Vec<(Derivation, Range<usize>)> = Vec::new();
-    for fact in facts {
-        let bytes = bytes(&fact);
-        let end = statements.last().map_or(0, |(_, before)| before.end);
-        let is_said = words
-            .text
-            .get(bytes.clone())
-            .is_some_and(|it| !it.is_empty());
-        if is_said && bytes.start >= end {
-            statements.push((fact, bytes));
-        }
-    }
+    let placed = facts.into_iter().map(|fact| {
+        let bytes = fact.fact().map_or(0..0, |draft| draft.evidence.clone());
+        (fact, bytes.start as usize..bytes.end as usize)
+    });
+    let statements = placed_statements(&words.text, placed.collect());
     (!statements.is_empty()).then_some(StatedText {
         turn,
         words,

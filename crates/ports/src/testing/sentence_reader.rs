@@ -176,12 +176,21 @@ fn relations(pair: &TurnComparison) -> Vec<RelationScores> {
     let text = |turn: &TurnText, bytes: &Range<usize>| {
         words(&turn.text[bytes.clone()]).collect::<Vec<String>>()
     };
+    let asked = pair.question.as_deref().map(telling_words);
+    let is_asked = |said: [&[String]; 2]| {
+        let mut said = said.into_iter().flatten();
+        asked
+            .as_ref()
+            .is_none_or(|asked| said.any(|word| asked.contains(word)))
+    };
     let mut found = Vec::new();
     for (later, bytes) in pair.later.statements.iter().enumerate() {
         let after = text(&pair.later.turn, bytes);
         for (earlier, bytes) in pair.earlier.statements.iter().enumerate() {
             let before = text(&pair.earlier.turn, bytes);
             let probabilities = match after.split_first() {
+                _ if !is_asked([&before, &after]) => StatementRelation::ALL
+                    .map(|it| f32::from(u8::from(it == StatementRelation::Unrelated))),
                 Some((word, rest)) if word == "perhaps" => {
                     let relation = relation(&before, rest);
                     StatementRelation::ALL.map(|it| match it {

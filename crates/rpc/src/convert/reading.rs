@@ -253,6 +253,7 @@ impl From<TurnComparison> for wire::TurnComparison {
                 seconds: pair.gap.num_seconds(),
                 nanos: pair.gap.subsec_nanos(),
             }),
+            question: pair.question,
         }
     }
 }
@@ -269,10 +270,15 @@ impl Checked for wire::TurnComparison {
             .and_then(|nanos| TimeDelta::new(gap.seconds, nanos))
             .filter(|gap| *gap >= TimeDelta::zero());
         let gap = gap.or_else(|| fields.refuse("gap", "must be a duration, and not negative"));
+        let question = match self.question {
+            Some(question) => fields.text("question", question, limits::TEXT).map(Some),
+            None => Some(None),
+        };
         Some(TurnComparison {
             earlier: earlier?,
             later: later?,
             gap: gap?,
+            question: question?,
         })
     }
 }

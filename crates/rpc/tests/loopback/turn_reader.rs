@@ -115,6 +115,7 @@ async fn answers_come_back_as_they_were_found_in_the_order_of_the_questions() {
             statements: vec![0..5; 1],
         },
         gap: TimeDelta::seconds(n as i64),
+        question: (n % 2 == 0).then(|| format!("question {n}")),
     };
     let pairs: Vec<_> = (0..150).map(pair).collect();
     let relations = remote.relations(pairs.clone()).await;
@@ -170,6 +171,7 @@ async fn a_reader_without_its_model_and_a_wrong_question_are_told() {
         earlier: beyond.clone(),
         later: beyond,
         gap: TimeDelta::zero(),
+        question: None,
     };
     let fault = remote.relations(vec![pair]).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::InvalidArgument);

@@ -34,6 +34,7 @@ fn pair(earlier: &[Range<usize>], later: &[Range<usize>]) -> TurnComparison {
         earlier: turn("i live in lisbon with my cat", earlier),
         later: turn("we moved to berlin", later),
         gap: TimeDelta::days(40),
+        question: None,
     }
 }
 

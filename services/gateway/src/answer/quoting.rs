@@ -1,6 +1,6 @@
 //! Answers by quotation: the statements of what was found that a good answer needs, in their own
-//! words and with their dates, as the reader of turns tells them. Of statements that contradict each
-//! other the one that holds is quoted, or all in order of time where that is not certain.
+//! words and with their dates, as the reader of turns tells them. Of statements that contradict
+//! each other the one that holds is quoted, or all in order of time where that is not certain.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -138,7 +138,7 @@ impl Quoter {
             let turn = &hits[it.place].turn;
             (turn.accepted.effective_time(), turn.position)
         });
-        let changes = self.changes(hits, &candidates).await?;
+        let changes = self.changes(question, hits, &candidates).await?;
         Ok(chosen(&candidates, &changes, &reading.tense))
     }
 
@@ -197,9 +197,11 @@ impl Quoter {
         Ok(candidates)
     }
 
-    /// Changes of candidates by later ones; candidates are in order of time.
+    /// Changes of candidates by later ones, of what the question asks about; candidates are in
+    /// order of time.
     async fn changes(
         &self,
+        question: &str,
         hits: &[Hit],
         candidates: &[Candidate],
     ) -> Result<Vec<StatedChange>, Fault> {
@@ -214,6 +216,7 @@ impl Quoter {
                     earlier: statements_of(before),
                     later: statements_of(after),
                     gap: time(after) - time(before),
+                    question: Some(question.to_owned()),
                 });
             }
         }
@@ -382,7 +385,8 @@ mod tests {
         candidates.collect()
     }
 
-    /// Places that are quoted, and whether that is uncertain. Changes are (earlier, later, probability).
+    /// Places that are quoted, and whether that is uncertain. Changes are (earlier, later,
+    /// probability).
     fn quoted(
         needs: &[f32],
         changes: &[(usize, usize, f32)],

@@ -104,41 +104,38 @@ pub(super) fn put_first(hits: &mut [Hit], at: usize) {
     hits[..=at].rotate_right(1);
 }
 
-/// Pairs of each of these statements that ended and the one that holds in its place, as far as both
-/// were found.
+/// Pairs of the turns of each of these statements that ended and of the one that holds in its
+/// place, as far as both were found.
 pub(super) fn ended_with_successors(
     hits: &[Hit],
     space: &SpaceId,
     ended: &HashMap<DerivationId, f32>,
     now: Timestamp,
-) -> Vec<(DerivationId, DerivationId)> {
+) -> Vec<(TurnId, TurnId)> {
     let facts = || {
         let here = hits.iter().filter(|hit| hit.space == *space);
         here.flat_map(|hit| &hit.facts)
     };
     let holding = facts().filter(|fact| is_so(fact, now));
-    let holding: HashSet<DerivationId> = holding.map(|fact| fact.id).collect();
+    let holding: HashMap<_, _> = holding.map(|fact| (fact.id, fact.turns[0])).collect();
     let ended = facts().filter(|fact| ended.contains_key(&fact.id));
-    let pairs = ended.filter_map(|fact| Some((fact.id, fact.succeeded_by?)));
-    pairs.filter(|(_, by)| holding.contains(by)).collect()
+    let by = |fact: &Derivation| holding.get(&fact.succeeded_by?).copied();
+    let pairs = ended.filter_map(|fact| Some((fact.turns[0], by(fact)?)));
+    pairs.collect()
 }
 
-/// Puts the hit of the first statement of each pair right before that of the second, as far as both
-/// were found. Of several for one statement the earlier pair comes first.
+/// Puts the hit of the first turn of each pair right before that of the second, as far as both were
+/// found. Of several for one turn the earlier pair comes first.
 pub(super) fn put_in_pairs(
     hits: &mut [Hit],
     space: &SpaceId,
-    pairs: impl Iterator<Item = (DerivationId, DerivationId)>,
+    pairs: impl Iterator<Item = (TurnId, TurnId)>,
 ) {
-    let of_hit = |hit: &Hit| -> HashSet<DerivationId> {
-        let is_here = hit.space == *space;
-        let facts = hit.facts.iter().filter(|_| is_here);
-        facts.map(|fact| fact.id).collect()
-    };
-    let mut stated: Vec<HashSet<DerivationId>> = hits.iter().map(of_hit).collect();
+    let of_hit = |hit: &Hit| (hit.space == *space).then_some(hit.turn.accepted.id);
+    let mut turns: Vec<Option<TurnId>> = hits.iter().map(of_hit).collect();
     // Each pair moves one hit at most, so that pairs in a ring come to an end.
     for (first, second) in pairs {
-        let place = |id| stated.iter().position(|ids| ids.contains(&id));
+        let place = |turn| turns.iter().position(|it| *it == Some(turn));
         let (Some(first), Some(second)) = (place(first), place(second)) else {
             continue;
         };
@@ -150,7 +147,7 @@ pub(super) fn put_in_pairs(
         hit.score = score;
         hit.relevance = most(hit.relevance, relevance);
         hits[second..=first].rotate_right(1);
-        stated[second..=first].rotate_right(1);
+        turns[second..=first].rotate_right(1);
     }
 }
 

@@ -1,20 +1,23 @@
 //! Statements that hold no longer, or may not, and which of them a query asks for.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::ops::Range;
 
+use chrono::TimeDelta;
 use memfleet_domain::derivation::{Conflict, Derivation, Origin, Status};
-
 use memfleet_domain::fact::Draft;
-use memfleet_domain::ids::DerivationId;
-use memfleet_domain::statement::ChangeThresholds;
+use memfleet_domain::ids::{DerivationId, TurnId};
+use memfleet_domain::statement::{ChangeThresholds, RelationScores};
 use memfleet_domain::time::{AsOf, Timestamp};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Hit;
-use memfleet_ports::turn_reader::NeedQuestion;
+use memfleet_ports::turn_reader::{
+    NeedQuestion, TurnComparison, TurnStatements, TurnText, placed_statements,
+};
 
 use crate::Gateway;
-use crate::hit_need::{HitNeed, hit_line, is_of_the_past, log_odds, odds, statement_line};
+use crate::hit_need::{hit_line, is_of_the_past, log_odds, odds, statement_line};
 
 use super::is_so;
 
@@ -27,12 +30,11 @@ const MAX_COMPARED_STATEMENTS: usize = 512;
 /// Least probability that a reply needs a statement by which the query asks for it.
 const LEAST_NEED: f32 = 0.05;
 
-/// Most hits with possible changes whose need is read; the first ones count.
-const MAX_READ_HITS: usize = 16;
+/// Pairs of turns with a possible change that are read for a query, those of the first hits.
+const MAX_READ_PAIRS: usize = 6;
 
-/// Least difference of two needs in log odds, first minus second, from which a possible change may
-/// order them.
-const LEAST_NEED_STEP: f32 = -2.0;
+/// Share of the difference of two needs beside the log odds of a change of what a query asks about.
+const NEED_SHARE: f32 = 0.5;
 
 /// Share of the odds of the statement of a turn that a reply needs most, by which the query asks
 /// for another one, too.
@@ -44,8 +46,9 @@ pub(super) struct ChangesRead {
     /// Ids of the statements that ended and that the query asks for, with the probability that a
     /// reply needs each.
     pub(super) needed: HashMap<DerivationId, f32>,
-    /// Pairs of statements that a possible change orders: the first goes before the second.
-    pub(super) ordered: Vec<(DerivationId, DerivationId)>,
+    /// Pairs of turns that a change of what the query asks about orders: the first goes before the
+    /// second.
+    pub(super) ordered: Vec<(TurnId, TurnId)>,
     /// True where the query asks how things were.
     pub(super) is_of_the_past: bool,
 }
@@ -87,15 +90,15 @@ impl Gateway {
     }
 
     /// Statements of hits that ended and that the query asks for, which a reply needs about as much
-    /// as any statement of their turn, and the order of those that a possible change parts. Empty
-    /// where the reader does not answer while `brief` lasts. Changes that another version of it
-    /// found are left out.
+    /// as any statement of their turn, and the order of the turns that a possible change parts.
+    /// Empty where the reader does not answer while `brief` lasts. Changes that another version of
+    /// it found are left out.
     pub(super) async fn read_changes(
         &self,
         brief: &Context,
         query: &str,
         hits: &[&Hit],
-        possible: Vec<Conflict>,
+        possible: &[Conflict],
     ) -> Result<ChangesRead, Fault> {
         let mut groups: Vec<Vec<&Derivation>> = Vec::new();
         let mut lines = Vec::new();
@@ -108,13 +111,8 @@ impl Gateway {
                 groups.push(statements);
             }
         }
-        let changing: HashSet<DerivationId> = possible
-            .iter()
-            .flat_map(|it| [it.older, it.newer])
-            .collect();
-        let may_change = |hit: &&&Hit| hit.facts.iter().any(|fact| changing.contains(&fact.id));
-        let changing: Vec<&&Hit> = hits.iter().filter(may_change).take(MAX_READ_HITS).collect();
-        lines.extend(changing.iter().map(|hit| hit_line(hit)));
+        let pairs = changed_pairs(hits, possible);
+        lines.extend(pairs.iter().flat_map(|it| [it.older, it.newer]).map(hit_line));
         if lines.is_empty() {
             return Ok(ChangesRead::default());
         }
@@ -136,55 +134,166 @@ impl Gateway {
             let asked = pairs.filter(|(fact, need)| has_ended(fact) && is_asked(*need));
             needed.extend(asked.map(|(fact, need)| (fact.id, need)));
         }
-        let of_hits = changing.iter().zip(needs).flat_map(|(hit, need)| {
-            let relevance = hit.relevance;
-            let need = HitNeed { need, relevance };
-            hit.facts.iter().map(move |fact| (fact.id, need))
-        });
-        let needs: HashMap<DerivationId, HitNeed> = of_hits.collect();
-        let known = possible.into_iter().filter(|it| it.judge == read.reader);
+        let mut weighed = Vec::new();
+        for pair in pairs {
+            let of_pair = needs.by_ref().take(2).collect::<Vec<f32>>();
+            if pair.judge == read.reader && let [older, newer] = of_pair[..] {
+                let step = log_odds(newer) - log_odds(older);
+                weighed.push((pair, step));
+            }
+        }
+        let changes = self.asked_changes(query, weighed);
+        let changes = brief.within("the reader of turns", changes).await?;
         Ok(ChangesRead {
             needed,
-            ordered: ordered(&known.collect::<Vec<_>>(), &needs, is_of_the_past),
+            ordered: ordered(changes, is_of_the_past),
             is_of_the_past,
         })
     }
+
+    /// Changes of what a query asks about between the turns of these pairs.
+    async fn asked_changes(
+        &self,
+        query: &str,
+        pairs: Vec<(ChangedPair<'_>, f32)>,
+    ) -> Result<Vec<TurnChange>, Fault> {
+        if pairs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let read = pairs.into_iter();
+        let read = read.map(|(pair, step)| ([pair.older, pair.newer].map(ReadHit::of), step));
+        let read: Vec<([ReadHit<'_>; 2], f32)> = read.collect();
+        let comparisons = read.iter().map(|([older, newer], _)| TurnComparison {
+            earlier: older.to_compare(),
+            later: newer.to_compare(),
+            gap: (newer.said_at() - older.said_at()).max(TimeDelta::zero()),
+            question: Some(query.to_owned()),
+        });
+        let relations = self.reader.relations(comparisons.collect()).await?.answers;
+        let changes = read.iter().zip(relations);
+        let changes = changes.map(|(([older, newer], step), scores)| {
+            let changes = scores.iter().map(|scores| newer.change(scores));
+            TurnChange {
+                older: older.hit.turn.accepted.id,
+                newer: newer.hit.turn.accepted.id,
+                probability: changes.fold(0.0, f32::max),
+                need_step: *step,
+            }
+        });
+        Ok(changes.collect())
+    }
 }
 
-/// Pairs of statements in the order that possible changes give them, by the probability of the
-/// change and by how much more a reply needs the one than the other: what is said later of another
-/// matter has no business before what the query asks for. The likeliest change comes first. One
-/// whose later statement another change ends at least as probably says nothing about the present.
-fn ordered(
-    possible: &[Conflict],
-    needs: &HashMap<DerivationId, HitNeed>,
-    is_of_the_past: bool,
-) -> Vec<(DerivationId, DerivationId)> {
-    let probability = |change: &Conflict| change.probability.unwrap_or_default();
-    let is_over = |change: &Conflict| {
-        let least = probability(change).max(ChangeThresholds::ORDERED);
-        let mut later = possible.iter().filter(|it| it.older == change.newer);
-        later.any(|it| probability(it) >= least)
-    };
-    let orders = |change: &&Conflict| {
-        let (Some(older), Some(newer)) = (needs.get(&change.older), needs.get(&change.newer))
-        else {
-            return false;
+/// Two hits that a possible change parts, and who found it.
+struct ChangedPair<'h> {
+    older: &'h Hit,
+    newer: &'h Hit,
+    judge: &'h str,
+}
+
+/// Pairs of hits that possible changes part, as many as are read, those of the first hits.
+fn changed_pairs<'h>(hits: &[&'h Hit], possible: &'h [Conflict]) -> Vec<ChangedPair<'h>> {
+    let stated = hits.iter().enumerate();
+    let stated = stated.flat_map(|(at, hit)| hit.facts.iter().map(move |fact| (fact.id, at)));
+    let stated: HashMap<DerivationId, usize> = stated.collect();
+    let mut pairs: Vec<([usize; 2], &str)> = Vec::new();
+    for change in possible {
+        let places = [change.older, change.newer].map(|id| stated.get(&id).copied());
+        if let [Some(older), Some(newer)] = places
+            && older != newer
+            && pairs.iter().all(|(known, _)| *known != [older, newer])
+        {
+            pairs.push(([older, newer], &*change.judge));
+        }
+    }
+    pairs.sort_by_key(|([older, newer], _)| *older.min(newer));
+    pairs.truncate(MAX_READ_PAIRS);
+    let pairs = pairs.into_iter().map(|([older, newer], judge)| ChangedPair {
+        older: hits[older],
+        newer: hits[newer],
+        judge,
+    });
+    pairs.collect()
+}
+
+/// Hit with its statements, as they are read.
+struct ReadHit<'h> {
+    hit: &'h Hit,
+    words: TurnText,
+    statements: Vec<(&'h Draft, Range<usize>)>,
+}
+
+impl<'h> ReadHit<'h> {
+    fn of(hit: &'h Hit) -> Self {
+        let words = TurnText::of(&hit.turn.accepted);
+        // The words of a correction are not those of its turn.
+        let said = hit.facts.iter().filter(|fact| {
+            is_statement(fact) && fact.origin != Origin::Corrected && !fact.is_withdrawn()
+        });
+        let drafts = said.filter_map(Derivation::fact);
+        let spans = drafts.map(|draft| {
+            let words = &draft.evidence;
+            (draft, words.start as usize..words.end as usize)
+        });
+        let statements = placed_statements(&words.text, spans.collect());
+        Self {
+            hit,
+            words,
+            statements,
+        }
+    }
+
+    fn said_at(&self) -> Timestamp {
+        self.hit.turn.accepted.effective_time()
+    }
+
+    fn to_compare(&self) -> TurnStatements {
+        TurnStatements {
+            turn: self.words.clone(),
+            statements: self.statements.iter().map(|it| it.1.clone()).collect(),
+        }
+    }
+
+    /// Probability that a statement of this turn changes an earlier one for good.
+    fn change(&self, scores: &RelationScores) -> f32 {
+        let statement = self.statements.get(scores.later);
+        let labels = statement.and_then(|(draft, _)| draft.statement);
+        scores.lasting_change(labels.map_or(0.0, |it| it.ends))
+    }
+}
+
+/// Change of what a query asks about, from one turn to a later one.
+#[derive(Debug, Clone, Copy)]
+struct TurnChange {
+    older: TurnId,
+    newer: TurnId,
+    probability: f32,
+    /// Log odds by which a reply needs the later turn more than the earlier one.
+    need_step: f32,
+}
+
+/// Pairs of turns in the order that changes of what the query asks about give them, the likeliest
+/// first. A change whose later turn another change ends at least as probably says nothing about the
+/// present.
+fn ordered(mut changes: Vec<TurnChange>, is_of_the_past: bool) -> Vec<(TurnId, TurnId)> {
+    changes.retain(|it| {
+        let step = match is_of_the_past {
+            true => -it.need_step,
+            false => it.need_step,
         };
-        let (first, second) = match is_of_the_past {
-            true => (older, newer),
-            false => (newer, older),
-        };
-        let step = first.beyond(*second);
-        let is_likely = log_odds(probability(change)) + step >= log_odds(ChangeThresholds::ORDERED);
-        is_likely && step >= LEAST_NEED_STEP && (is_of_the_past || !is_over(change))
+        log_odds(it.probability) + NEED_SHARE * step >= log_odds(ChangeThresholds::ORDERED)
+    });
+    changes.sort_by(|one, other| other.probability.total_cmp(&one.probability));
+    let is_over = |change: &&TurnChange| {
+        let mut later = changes.iter().filter(|it| it.older == change.newer);
+        later.any(|it| it.probability >= change.probability)
     };
-    let ordered = possible.iter().filter(orders);
-    let ordered = ordered.map(|change| match is_of_the_past {
+    let pairs = changes.iter().filter(|it| is_of_the_past || !is_over(it));
+    let pairs = pairs.map(|change| match is_of_the_past {
         true => (change.older, change.newer),
         false => (change.newer, change.older),
     });
-    ordered.collect()
+    pairs.collect()
 }
 
 /// True for a statement that another took the place of.
@@ -198,78 +307,41 @@ pub(super) fn is_statement(fact: &Derivation) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use memfleet_ports::conformance::knowledge::conflict;
-    use memfleet_ports::conformance::{knowledge, samples};
+    use memfleet_ports::conformance::samples;
 
     use super::*;
 
-    fn statement_of(name: &str) -> Derivation {
-        let turn = samples::turn(name, name);
-        knowledge::statement(&turn, name, samples::instant(1))
+    fn turn(name: &str) -> TurnId {
+        samples::turn(name, name).id
     }
 
-    fn statement(name: &str) -> DerivationId {
-        statement_of(name).id
-    }
-
-    fn change(older: &str, newer: &str, probability: f32) -> Conflict {
-        Conflict {
-            status: Status::Possible,
-            probability: Some(probability),
-            ..conflict(&statement_of(older), &statement_of(newer))
-        }
-    }
-
-    fn order(changes: &[Conflict], needs: &[(&str, f32)], is_past: bool) -> Vec<[DerivationId; 2]> {
-        let needs = needs.iter().map(|(name, need)| {
-            let relevance = None;
-            let need = HitNeed {
-                need: *need,
-                relevance,
-            };
-            (statement(name), need)
-        });
-        let pairs = ordered(changes, &needs.collect(), is_past);
-        pairs
-            .into_iter()
-            .map(|(first, second)| [first, second])
-            .collect()
+    fn order(changes: &[(&str, &str, f32)], is_past: bool) -> Vec<[TurnId; 2]> {
+        let changes = changes
+            .iter()
+            .map(|(older, newer, probability)| TurnChange {
+                older: turn(older),
+                newer: turn(newer),
+                probability: *probability,
+            });
+        let pairs = ordered(changes.collect(), is_past).into_iter();
+        pairs.map(|(first, second)| [first, second]).collect()
     }
 
     #[test]
-    fn a_change_orders_what_a_query_needs_about_alike() {
-        let now = vec![["oslo", "rome"].map(statement)];
-        let past = vec![["rome", "oslo"].map(statement)];
-        // Probability of the change, needs of the older and of the newer one.
-        for (change_of, rome, oslo, is_ordered) in [
-            (0.4, 0.5, 0.5, true),
-            (0.2, 0.5, 0.5, false),
-            (0.2, 0.3, 0.6, true),
-            (0.9, 0.6, 0.3, true),
-            (0.9, 0.9, 0.3, false),
-            (0.12, 0.2, 0.7, true),
-        ] {
-            let changes = [change("rome", "oslo", change_of)];
-            let needs = [("rome", rome), ("oslo", oslo)];
-            let ordered = order(&changes, &needs, false);
-            assert_eq!(ordered == now, is_ordered, "{change_of} {rome} {oslo}");
-            let turned = [("rome", oslo), ("oslo", rome)];
-            let ordered = order(&changes, &turned, true);
-            assert_eq!(ordered == past, is_ordered, "{change_of} {rome} {oslo}");
-        }
-        let changes = [change("rome", "oslo", 0.9)];
-        assert!(order(&changes, &[("rome", 0.5)], false).is_empty());
+    fn a_likely_change_puts_the_later_turn_first_and_the_earlier_one_for_the_past() {
+        let likely = [("rome", "oslo", ChangeThresholds::ORDERED)];
+        assert_eq!(order(&likely, false), [["oslo", "rome"].map(turn)]);
+        assert_eq!(order(&likely, true), [["rome", "oslo"].map(turn)]);
+        let unlikely = [("rome", "oslo", ChangeThresholds::ORDERED - 0.01)];
+        assert!(order(&unlikely, false).is_empty());
     }
 
     #[test]
-    fn a_later_statement_that_is_over_itself_orders_nothing_but_the_past() {
-        let changes = [change("own", "lent", 0.5), change("lent", "back", 0.8)];
-        let needs = [("own", 0.5), ("lent", 0.5), ("back", 0.5)];
-        let now = vec![["back", "lent"].map(statement)];
-        assert_eq!(order(&changes, &needs, false), now);
-        assert_eq!(order(&changes, &needs, true).len(), 2);
-        let unsure = [change("own", "lent", 0.25), change("lent", "back", 0.25)];
-        let needs = [("own", 0.5), ("lent", 0.7), ("back", 0.1)];
-        assert_eq!(order(&unsure, &needs, false).len(), 1);
+    fn a_later_turn_that_is_over_itself_orders_nothing_but_the_past() {
+        let changes = [("own", "lent", 0.8), ("lent", "back", 0.9)];
+        assert_eq!(order(&changes, false), [["back", "lent"].map(turn)]);
+        assert_eq!(order(&changes, true).len(), 2);
+        let unsure = [("own", "lent", 0.9), ("lent", "back", 0.8)];
+        assert_eq!(order(&unsure, false).len(), 2);
     }
 }

@@ -121,11 +121,13 @@ async fn a_question_about_the_past_puts_what_was_before_what_is() {
 
 #[tokio::test]
 async fn a_statement_that_may_have_ended_stands_behind_the_newer_one_without_a_mark() {
-    let newer = "Oslo is where I live.";
+    let newer = "I live in Oslo with my dog and two cats now.";
     let (node, [rome, _]) = possibly_ended("I live in Rome.", newer).await;
     let (texts, is_marked) = found(&node, &rome, "Where do I live?").await;
     assert_eq!(texts, [newer, "I live in Rome."]);
     assert!(!is_marked);
+    let (texts, _) = found(&node, &rome, "in I").await;
+    assert_eq!(texts, ["I live in Rome.", newer], "it asks about neither");
 }
 
 #[tokio::test]

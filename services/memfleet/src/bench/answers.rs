@@ -123,10 +123,13 @@ pub async fn measure(
 ) -> Result<AnswersReport, BoxError> {
     let scenarios = args.scenarios.scenarios()?;
     let configure = |config: &mut Config| match args.by {
-        AnsweredBy::Facts => config.retrieval.answers = AnswerSource::Facts,
+        AnsweredBy::Facts => {
+            config.retrieval.answers = Some(AnswerSource::Facts);
+            config.constructor.facts = Some(FactSource::Rules);
+        }
         AnsweredBy::Quotations => {
-            config.retrieval.answers = AnswerSource::Quotations;
-            config.constructor.facts = FactSource::Statements;
+            config.retrieval.answers = Some(AnswerSource::Quotations);
+            config.constructor.facts = Some(FactSource::Statements);
         }
     };
     let bench = Bench::start_configured(models, &STAGES, configure).await?;
@@ -137,7 +140,7 @@ pub async fn measure(
         tenses: BTreeMap::new(),
         list: Vec::new(),
     };
-    let corpora = remembered(&bench, &scenarios).await?;
+    let corpora = remembered(&bench, &scenarios, &args.scenarios.among()?).await?;
     let bar = progress("asking", scenarios.len());
     for (scenario, corpus) in scenarios.iter().zip(&corpora) {
         for question in &scenario.questions {

@@ -5,13 +5,15 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use chrono::NaiveDateTime;
 use clap::Args;
 use memfleet_evaluation::understanding::{
     LabelledScenario, QuestionTense, ScenarioQuestion, ScenarioTurn, UnderstandingCorpus,
 };
-use memfleet_evaluation::{Conversation, Role, Turn};
+use memfleet_evaluation::{Conversation, Dataset, Question as DatasetQuestion, Role, Turn};
+use memfleet_gateway::Gateway;
 use memfleet_ports::knowledge::{Question, Stage};
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_ports::retriever::Hit;
@@ -42,9 +44,28 @@ pub(super) struct ScenarioArgs {
     /// Take one scenario in so many
     #[arg(long, default_value = "1")]
     every: NonZeroUsize,
+    /// Data set with conversations; each scenario stands in a space with the first turns of one
+    #[arg(long, value_name = "FILE")]
+    among: Option<PathBuf>,
+    /// Turns of a conversation beside a scenario
+    #[arg(long, default_value = "150", requires = "among")]
+    among_turns: usize,
 }
 
 impl ScenarioArgs {
+    /// Conversations that stand beside the scenarios.
+    pub(super) fn among(&self) -> Result<Vec<Conversation>, BoxError> {
+        let Some(path) = &self.among else {
+            return Ok(Vec::new());
+        };
+        let mut conversations = Dataset::load(path)?.conversations;
+        for conversation in &mut conversations {
+            conversation.turns.truncate(self.among_turns);
+            conversation.questions.clear();
+        }
+        Ok(conversations)
+    }
+
     /// The scenarios.
     pub(super) fn scenarios(&self) -> Result<Vec<LabelledScenario>, BoxError> {
         let corpus = UnderstandingCorpus::load(&self.corpus)?;
@@ -57,15 +78,19 @@ impl ScenarioArgs {
     }
 }
 
-/// Remembers scenarios, each in a space of its own, and waits until they are derived.
+/// Remembers scenarios, each in a space of its own with one of these conversations, and waits until
+/// they are derived.
 pub(super) async fn remembered(
     bench: &Bench,
     scenarios: &[LabelledScenario],
+    among: &[Conversation],
 ) -> Result<Vec<Corpus>, BoxError> {
     let mut corpora = Vec::with_capacity(scenarios.len());
     let bar = progress("remembering", scenarios.len());
     for (number, scenario) in scenarios.iter().enumerate() {
-        let (name, told) = (format!("scenario-{number}"), [conversation(scenario)]);
+        let name = format!("scenario-{number}");
+        let mut told = vec![conversation(scenario)];
+        told.extend(among.iter().cycle().nth(number).cloned());
         corpora.push(Corpus::remember(&*bench.node.gateway, &name, &told).await?);
         bar.inc(1);
     }
@@ -79,6 +104,9 @@ pub(super) async fn remembered(
 pub struct ChangesArgs {
     #[command(flatten)]
     scenarios: ScenarioArgs,
+    /// Data sets of conversations whose questions are asked, too, each in a space of its own
+    #[arg(long, value_name = "FILE")]
+    conversations: Vec<PathBuf>,
     /// Name the statements that were ended, and the questions that were right before and wrong
     /// after
     #[arg(long)]
@@ -107,6 +135,8 @@ pub struct ChangesReport {
     unchanged: BTreeMap<&'static str, OrderFigures>,
     /// Questions about an earlier value, about all values, and as of a date.
     past: BTreeMap<&'static str, OrderFigures>,
+    /// Questions of conversations.
+    conversations: RankFigures,
     /// Stale turns among the hits of questions about the present.
     stale_hits: usize,
     /// Share of these that carry a mark.
@@ -115,6 +145,8 @@ pub struct ChangesReport {
     right_hits: usize,
     /// Share of these that carry a mark.
     right_marked: f64,
+    /// Median time by which a recall is longer than the search alone, in milliseconds.
+    added_ms: f64,
     /// Statements that were ended, and by which; with `--list`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     list: Vec<String>,
@@ -157,6 +189,60 @@ impl OrderFigures {
     }
 }
 
+/// Ranks of the first turn of the evidence, as found and as recalled.
+#[derive(Debug, Default, Clone, Serialize)]
+pub struct RankFigures {
+    questions: usize,
+    /// Questions with such a turn first.
+    first: [usize; 2],
+    /// Questions with such a turn among the first three.
+    among_three: [usize; 2],
+    /// Sums of reciprocal ranks.
+    reciprocal: [f64; 2],
+    /// Turns of the evidence among the hits, and those of them that carry a mark.
+    evidence: usize,
+    marked: usize,
+}
+
+impl RankFigures {
+    fn add(&mut self, question: &DatasetQuestion, corpus: &Corpus, hits: [&[Hit]; 2]) {
+        let is_evidence = |hit: &Hit| {
+            let place = corpus.places.get(&hit.turn.accepted.id);
+            place.is_some_and(|place| question.evidence.contains(place))
+        };
+        self.questions += 1;
+        for (at, hits) in hits.into_iter().enumerate() {
+            let Some(rank) = hits.iter().position(is_evidence) else {
+                continue;
+            };
+            self.first[at] += usize::from(rank == 0);
+            self.among_three[at] += usize::from(rank < 3);
+            self.reciprocal[at] += 1.0 / (rank + 1) as f64;
+        }
+        let evidence = hits[1].iter().filter(|hit| is_evidence(hit));
+        let marks: Vec<bool> = evidence.map(|hit| hit.outdated.is_some()).collect();
+        self.evidence += marks.len();
+        self.marked += marks.iter().filter(|is_marked| **is_marked).count();
+    }
+
+    fn row(&self) -> String {
+        let share = |count| percent(count, self.questions);
+        let mean = |sum: f64| 100.0 * sum / self.questions.max(1) as f64;
+        format!(
+            "conversations    {:5}  first {:.1} to {:.1} %, first three {:.1} to {:.1} %, MRR {:.1} to {:.1}; marked {:.1} % of {} turns of the evidence",
+            self.questions,
+            share(self.first[0]),
+            share(self.first[1]),
+            share(self.among_three[0]),
+            share(self.among_three[1]),
+            mean(self.reciprocal[0]),
+            mean(self.reciprocal[1]),
+            percent(self.marked, self.evidence),
+            self.evidence
+        )
+    }
+}
+
 impl ChangesReport {
     /// Lines for people.
     pub fn table(&self) -> String {
@@ -171,9 +257,16 @@ impl ChangesReport {
         lines.extend(groups.map(|(name, figures)| figures.row(name)));
         lines.push("what did not change: first hit right, as found and as recalled".to_owned());
         lines.extend(self.unchanged.iter().map(|(name, it)| it.row(name)));
+        if self.conversations.questions > 0 {
+            lines.push(self.conversations.row());
+        }
         lines.push(format!(
             "marked: {:.1} % of {} stale hits, {:.1} % of {} right ones",
             self.stale_marked, self.stale_hits, self.right_marked, self.right_hits
+        ));
+        lines.push(format!(
+            "added to a search: {:.1} ms (median)",
+            self.added_ms
         ));
         lines.extend(self.list.iter().cloned());
         lines.extend(self.broken.iter().map(|it| format!("broken: {it}")));
@@ -187,24 +280,24 @@ pub async fn measure(
     models: &ConfiguredModels,
 ) -> Result<ChangesReport, BoxError> {
     let scenarios = args.scenarios.scenarios()?;
-    let configure = |config: &mut Config| config.constructor.facts = FactSource::Statements;
+    let configure = |config: &mut Config| config.constructor.facts = Some(FactSource::Statements);
     let bench = Bench::start_configured(models, &STAGES, configure).await?;
     let gateway = &bench.node.gateway;
-    let corpora = remembered(&bench, &scenarios).await?;
+    let corpora = remembered(&bench, &scenarios, &args.scenarios.among()?).await?;
     let mut count = Count::default();
     let bar = progress("asking", scenarios.len());
     for (scenario, corpus) in scenarios.iter().zip(&corpora) {
         count.facts(&bench, scenario, corpus).await?;
         for question in &scenario.questions {
-            let query = query(&corpus.space, question.text.clone(), DEPTH);
-            let found = gateway.retriever.search(&call(), &query).await?;
-            let request = RecallRequest::from(query);
-            let recalled = gateway.recall(&call(), request).await?;
-            count.add(scenario, question, corpus, [&found.hits, &recalled.hits]);
+            let [found, recalled] =
+                asked(gateway, corpus, &question.text, &mut count.added).await?;
+            count.add(scenario, question, corpus, [&found, &recalled]);
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
+    let files = &args.conversations;
+    let conversations = in_conversations(&bench, files, &mut count.added).await?;
     bench.stop().await;
     let ended = count.ended.len();
     let listed = |list| match args.list {
@@ -221,13 +314,69 @@ pub async fn measure(
         by_kind: count.by_kind,
         unchanged: count.unchanged,
         past: count.past,
+        conversations,
         stale_hits: count.stale[0],
         stale_marked: percent(count.stale[1], count.stale[0]),
         right_hits: count.right[0],
         right_marked: percent(count.right[1], count.right[0]),
+        added_ms: median(count.added),
         list: listed(count.ended),
         broken: listed(count.broken),
     })
+}
+
+/// Hits of a question as the search finds them, and as recall orders them. How much longer the
+/// recall took is added to `added`.
+async fn asked(
+    gateway: &Gateway,
+    corpus: &Corpus,
+    question: &str,
+    added: &mut Vec<Duration>,
+) -> Result<[Vec<Hit>; 2], BoxError> {
+    let query = query(&corpus.space, question.to_owned(), DEPTH);
+    let begun = Instant::now();
+    let found = gateway.retriever.search(&call(), &query).await?;
+    let searched = begun.elapsed();
+    let begun = Instant::now();
+    let recalled = gateway.recall(&call(), RecallRequest::from(query)).await?;
+    added.push(begun.elapsed().saturating_sub(searched));
+    Ok([found.hits, recalled.hits])
+}
+
+/// Median of durations in milliseconds.
+fn median(mut durations: Vec<Duration>) -> f64 {
+    durations.sort_unstable();
+    let middle = durations.get(durations.len() / 2);
+    middle.map_or(0.0, |it| 1_000.0 * it.as_secs_f64())
+}
+
+/// Asks the questions of data sets of conversations, in whose spaces hardly anything changes.
+async fn in_conversations(
+    bench: &Bench,
+    files: &[PathBuf],
+    added: &mut Vec<Duration>,
+) -> Result<RankFigures, BoxError> {
+    let gateway = &bench.node.gateway;
+    let mut corpora = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        for (place, conversation) in Dataset::load(file)?.conversations.iter().enumerate() {
+            let name = format!("conversation-{number}-{place}");
+            let told = std::slice::from_ref(conversation);
+            corpora.push(Corpus::remember(&**gateway, &name, told).await?);
+        }
+    }
+    bench.derived(&STAGES).await?;
+    let mut figures = RankFigures::default();
+    let bar = progress("asking of conversations", corpora.len());
+    for corpus in &corpora {
+        for question in &corpus.questions {
+            let [found, recalled] = asked(gateway, corpus, &question.text, added).await?;
+            figures.add(question, corpus, [&found, &recalled]);
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(figures)
 }
 
 /// Counts of a measurement under way.
@@ -244,6 +393,8 @@ struct Count {
     /// Hits, and those with a mark.
     stale: [usize; 2],
     right: [usize; 2],
+    /// Time by which each recall was longer than the search alone.
+    added: Vec<Duration>,
 }
 
 impl Count {

@@ -167,6 +167,7 @@ impl Measurement {
             earlier: statements(earlier),
             later: statements(later),
             gap: scenario.turns[later].time - scenario.turns[earlier].time,
+            question: None,
         };
         let scores = self.reader.relations(&[pair], &idle)?;
         Ok(scores.into_iter().flatten().collect())
@@ -184,6 +185,7 @@ impl Measurement {
                     earlier: marked(&group.earlier),
                     later: marked(&later.turn),
                     gap: later.gap,
+                    question: None,
                 };
                 let begun = Instant::now();
                 let read = self.reader.relations(&[pair], &idle)?;

@@ -39,6 +39,7 @@ fn pair() -> TurnComparison {
         earlier: placed("Ich wohne in Köln. Immer noch.", &[0..19, 20..31]),
         later: placed("Bin umgezogen.", &[Range { start: 0, end: 14 }]),
         gap: TimeDelta::milliseconds(1_500),
+        question: Some("Wo wohne ich?".to_owned()),
     }
 }
 
@@ -199,6 +200,13 @@ fn long_lists_and_texts_are_refused() {
     assert_eq!(fields(wire::StatementsRequest { turns }), ["turns"]);
     let pairs = vec![wire::TurnComparison::from(pair()); limits::READ_TURNS + 1];
     assert_eq!(fields(wire::RelationsRequest { pairs }), ["pairs"]);
+    let mut long = wire::TurnComparison::from(pair());
+    long.question = Some("x".repeat(limits::TEXT + 1));
+    let pairs = vec![long];
+    assert_eq!(
+        fields(wire::RelationsRequest { pairs }),
+        ["pairs[0].question"]
+    );
     let many = vec![(0, 19); limits::STATEMENTS + 1];
     assert_eq!(fields(spans(&many)), ["pairs[0].earlier.statements"]);
     let line = wire::TurnText::from(text("so"));
