@@ -72,9 +72,10 @@ impl Asking {
         !self.is_of_the_past && self.is_about(fact, speaker)
     }
 
-    /// Whether it asks, at whatever time, for what the fact tells of.
+    /// True where it asks, at whatever time, for the attribute of the fact. False for a statement in
+    /// its own words, which has no attribute.
     pub fn is_about(&self, fact: &Draft, speaker: &str) -> bool {
-        self.names(fact, speaker) && self.has_attribute(fact)
+        !fact.is_statement() && self.names(fact, speaker) && self.has_attribute(fact)
     }
 
     /// Whether it asks how something was.
@@ -119,6 +120,8 @@ mod tests {
     use memfleet_domain::ids::TurnId;
     use memfleet_domain::time::Timestamp;
     use memfleet_domain::turn::{Role, Trust};
+    use memfleet_ports::conformance::knowledge::{fact, statement};
+    use memfleet_ports::conformance::samples::{instant, turn};
 
     use super::*;
     use crate::facts::{Utterance, facts};
@@ -135,6 +138,19 @@ mod tests {
         let drafts = facts(&turn, &[], Language::English, UTC);
         let asking = Asking::of(query, Language::English);
         drafts.iter().any(|draft| asking.is_for(draft, "Ada"))
+    }
+
+    #[test]
+    fn no_query_asks_for_the_attribute_of_a_statement() {
+        let statement = statement(&turn("1", "I live in Rome."), "I live in Rome.", instant(1));
+        let of_rules = fact(&turn("1", "I live in Rome."), "Ada", "Rome", instant(1));
+        let with_clause = Draft {
+            statement: statement.fact().unwrap().statement,
+            ..of_rules.fact().unwrap().clone()
+        };
+        let asking = Asking::of("Where do I live?", Language::English);
+        assert!(asking.is_for(of_rules.fact().unwrap(), "Ada"));
+        assert!(!asking.is_for(&with_clause, "Ada"));
     }
 
     #[test]

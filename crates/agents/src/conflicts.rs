@@ -180,13 +180,14 @@ struct Pair<'d> {
     newer: &'d Derivation,
 }
 
-/// Two facts with clauses, of one subject, of which the older one is not over when the newer one begins, and the newer one is sure enough.
+/// Two facts with clauses that are no statements in their own words, of one subject, of which the
+/// older one is not over when the newer one begins, and the newer one is sure enough.
 fn comparable<'d>(one: &'d Derivation, other: &'d Derivation) -> Option<Pair<'d>> {
     let (older, newer) = in_order(one, other);
     let (before, after) = (older.fact()?, newer.fact()?);
     let doubtful = newer.origin != Origin::Corrected && after.confidence < DOUBTFUL;
-    let has_clauses = before.clause.is_some() && after.clause.is_some();
-    if !has_clauses
+    if before.is_statement()
+        || after.is_statement()
         || before.claim.subject != after.claim.subject
         || older.is_withdrawn()
         || newer.is_withdrawn()

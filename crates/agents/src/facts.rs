@@ -51,8 +51,8 @@ pub fn may_act(fact: &Derivation) -> bool {
     match &fact.origin {
         Origin::Corrected => true,
         Origin::Extracted(extractor) => {
-            let has_clause = fact.fact().is_some_and(|draft| !draft.is_statement());
-            has_clause && !extractor.starts_with(RULES_FAMILY)
+            let is_sentence = fact.fact().is_some_and(|draft| !draft.is_statement());
+            is_sentence && !extractor.starts_with(RULES_FAMILY)
         }
     }
 }

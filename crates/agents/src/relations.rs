@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use memfleet_domain::derivation::{Body, Derivation, Kind};
-use memfleet_domain::fact::{Clause, Draft, Pattern};
+use memfleet_domain::fact::{Claim, Clause, Draft, Pattern};
 use memfleet_domain::graph::{Entity, Identity, Triplet};
 use memfleet_domain::ids::EntityId;
 
-use crate::facts::key;
+use crate::facts::{claim, key};
 
 /// Predicate between the speaker of a statement and a name in it.
 const MENTIONS: &str = "mentions";
@@ -32,9 +32,11 @@ pub fn relates(kind: Kind) -> bool {
 /// What a derivation says of its subject and others. "Ada moved" says nothing; "Ada gave Ben a book" says something of two.
 pub fn relations(derivation: &Derivation) -> Vec<Relation> {
     match &derivation.body {
-        Body::Fact(fact) if !fact.claim.subject.is_empty() => match &fact.clause {
-            Some(clause) => of_fact(derivation, fact, clause),
-            None => of_statement(derivation, fact),
+        Body::Fact(fact) if fact.claim.subject.is_empty() => Vec::new(),
+        Body::Fact(fact) if fact.is_statement() => of_statement(derivation, fact),
+        Body::Fact(fact) => match &fact.clause {
+            Some(clause) => of_clause(derivation, fact, clause, &fact.claim),
+            None => Vec::new(),
         },
         Body::Identity(identity) => vec![of_identity(derivation, identity)],
         _ => Vec::new(),
@@ -56,19 +58,25 @@ pub fn told<'d>(
     (entities.into_values().collect(), triplets)
 }
 
-fn of_fact(derivation: &Derivation, fact: &Draft, clause: &Clause) -> Vec<Relation> {
-    let subject = subject(fact, clause);
+/// Relations that the clause of a fact says, by what it claims.
+fn of_clause(
+    derivation: &Derivation,
+    fact: &Draft,
+    clause: &Clause,
+    claim: &Claim,
+) -> Vec<Relation> {
+    let subject = subject(claim, clause);
     let mut relations: Vec<Relation> = Vec::new();
-    for object in objects(fact, clause) {
+    for object in objects(claim, clause) {
         if relations.iter().any(|it| it.object.id == object.id) {
             continue;
         }
         let triplet = Triplet {
             fact: derivation.id,
             subject: subject.id,
-            predicate: fact.claim.attribute.clone(),
+            predicate: claim.attribute.clone(),
             object: object.id,
-            negated: fact.is_negated(),
+            negated: clause.negated,
             valid: derivation.valid,
             confidence: fact.confidence,
             turns: derivation.turns.clone(),
@@ -82,13 +90,21 @@ fn of_fact(derivation: &Derivation, fact: &Draft, clause: &Clause) -> Vec<Relati
     relations
 }
 
-/// The speaker mentions each name of a statement.
+/// Relations of a statement: what its clause says, where it has one, and that its speaker mentions
+/// each other name in it.
 fn of_statement(derivation: &Derivation, fact: &Draft) -> Vec<Relation> {
+    let clause = fact.clause.as_ref();
+    let said = clause.map(|clause| of_clause(derivation, fact, clause, &claim(clause)));
+    let mut relations = said.unwrap_or_default();
+    let related = relations
+        .iter()
+        .flat_map(|it| [it.subject.id, it.object.id]);
+    let related: Vec<EntityId> = related.collect();
     let subject = Entity::new(&fact.claim.subject, &fact.claim.subject);
     let names = fact.names.iter();
     let named = names.map(|name| Entity::new(&key(&name.text), &name.text));
-    let others = named.filter(|object| object.id != subject.id);
-    let relations = others.map(|object| Relation {
+    let is_other = |object: &Entity| object.id != subject.id && !related.contains(&object.id);
+    let mentions = named.filter(is_other).map(|object| Relation {
         triplet: Triplet {
             fact: derivation.id,
             subject: subject.id,
@@ -102,7 +118,8 @@ fn of_statement(derivation: &Derivation, fact: &Draft) -> Vec<Relation> {
         subject: subject.clone(),
         object,
     });
-    relations.collect()
+    relations.extend(mentions);
+    relations
 }
 
 /// A caller's word is sure.
@@ -125,8 +142,8 @@ fn of_identity(derivation: &Derivation, identity: &Identity) -> Relation {
 }
 
 /// Whom the claim is about, in the words of the clause: "Noor", where its subject is "Noor's name".
-fn subject(fact: &Draft, clause: &Clause) -> Entity {
-    let (of, named) = (&fact.claim.subject, clause.subject.as_str());
+fn subject(claim: &Claim, clause: &Clause) -> Entity {
+    let (of, named) = (&claim.subject, clause.subject.as_str());
     let mut owners = named.match_indices("'s ").map(|(at, _)| &named[..at]);
     let name = match key(named) == *of {
         true => Some(named),
@@ -136,14 +153,14 @@ fn subject(fact: &Draft, clause: &Clause) -> Entity {
 }
 
 /// The value of the claim, in the words of the clause where they are those; of two objects both.
-fn objects(fact: &Draft, clause: &Clause) -> Vec<Entity> {
+fn objects(claim: &Claim, clause: &Clause) -> Vec<Entity> {
     let parts = || [&clause.object, &clause.complement].into_iter().flatten();
     if clause.pattern == Pattern::VerbObjectObject {
         let both = parts().map(|name| (key(name), name));
         let both = both.filter(|(key, _)| !key.is_empty());
         return both.map(|(key, name)| Entity::new(&key, name)).collect();
     }
-    let value = &fact.claim.value;
+    let value = &claim.value;
     if value.is_empty() {
         return Vec::new();
     }
@@ -156,7 +173,7 @@ mod tests {
     use memfleet_domain::derivation::Body;
     use memfleet_domain::fact::FactName;
     use memfleet_domain::statement::NameKind;
-    use memfleet_ports::conformance::knowledge::fact;
+    use memfleet_ports::conformance::knowledge::{fact, statement};
     use memfleet_ports::conformance::samples::{instant, turn};
 
     use super::*;
@@ -231,6 +248,29 @@ mod tests {
         });
         let relations = relations(&statement);
         assert_eq!(names(&relations), [("ada", "mentions", "Oslo")]);
+    }
+
+    #[test]
+    fn a_statement_with_a_clause_relates_what_it_says_and_the_other_names() {
+        let said = "I live in Rome with Ben.";
+        let statement = statement(&turn("1", said), said, instant(10));
+        let with_clause = |clause: Option<Clause>| {
+            let mut statement = statement.clone();
+            if let Body::Fact(draft) = &mut statement.body {
+                let name = |text: &str| FactName {
+                    text: text.into(),
+                    kind: NameKind::Person,
+                };
+                draft.names = vec![name("Rome"), name("Ben")];
+                draft.clause = clause;
+            }
+            statement
+        };
+        let clause = with(|_| {}).fact().and_then(|fact| fact.clause.clone());
+        let expected = [("Ada", "residence", "Rome"), ("ada", "mentions", "Ben")];
+        assert_eq!(names(&relations(&with_clause(clause))), expected);
+        let expected = [("ada", "mentions", "Rome"), ("ada", "mentions", "Ben")];
+        assert_eq!(names(&relations(&with_clause(None))), expected);
     }
 
     #[test]

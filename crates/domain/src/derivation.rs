@@ -175,8 +175,7 @@ impl Derivation {
         let fact = self.fact()?;
         match self.origin {
             Origin::Corrected => Some(1.0),
-            Origin::Extracted(_) if fact.is_statement() => Some(fact.statement?.keep),
-            Origin::Extracted(_) => None,
+            Origin::Extracted(_) => Some(fact.statement?.keep),
         }
     }
 

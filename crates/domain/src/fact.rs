@@ -191,10 +191,10 @@ pub struct FactName {
 }
 
 impl Draft {
-    /// True for a fact without a clause: a statement in the words of its turn, or the sentence by
-    /// which a caller corrected one.
+    /// True for a statement in the words of its turn, whether a language model gave it a clause or
+    /// not, and for the sentence by which a caller corrected one.
     pub fn is_statement(&self) -> bool {
-        self.clause.is_none()
+        self.statement.is_some() || self.clause.is_none()
     }
 
     /// True for a fact that profiles list; statements may be there to be found and ended alone.
@@ -223,10 +223,10 @@ impl Draft {
 
     /// True where it denies something.
     pub fn is_negated(&self) -> bool {
-        let is_denied = |labels: &StatementLabels| labels.negated >= 0.5;
-        match &self.clause {
-            Some(clause) => clause.negated,
-            None => self.statement.as_ref().is_some_and(is_denied),
+        match (&self.statement, &self.clause) {
+            (Some(labels), _) => labels.negated >= 0.5,
+            (None, Some(clause)) => clause.negated,
+            (None, None) => false,
         }
     }
 
@@ -250,6 +250,25 @@ mod tests {
         assert_eq!((fact.predicate(), fact.statement), ("live in", None));
         assert_eq!(fact.topics, [""; 0]);
         assert!(!serde_json::to_string(&fact).unwrap().contains("topics"));
+    }
+
+    #[test]
+    fn a_statement_with_a_clause_is_a_statement_that_denies_what_its_labels_deny() {
+        let mut fact: Draft = serde_json::from_str(EARLIER).unwrap();
+        fact.statement = Some(StatementLabels {
+            kind: StatementKind::State,
+            kind_probability: 1.0,
+            owner: StatementOwner::Speaker,
+            owner_probability: 1.0,
+            negated: 0.25,
+            keep: 1.0,
+            ends: 0.0,
+            kept: false,
+        });
+        assert!(fact.clause.as_ref().is_some_and(|clause| clause.negated));
+        assert!(fact.is_statement() && !fact.is_negated());
+        (fact.statement, fact.clause) = (None, None);
+        assert!(fact.is_statement() && !fact.is_negated());
     }
 
     #[test]

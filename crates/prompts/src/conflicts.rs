@@ -14,7 +14,8 @@ use crate::press::Template;
 use crate::reading::Misread;
 use crate::words;
 
-/// A fact as prompts show it.
+/// A fact as prompts show it: its sentence or, of a statement in its own words, these with their
+/// speaker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sentence {
     /// Which it is.
@@ -22,6 +23,9 @@ pub struct Sentence {
     pub id: DerivationId,
     /// Its words.
     pub text: String,
+    /// Key of the name of the person who said them, where they are a statement's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speaker: Option<String>,
     /// Since when it holds.
     pub from: Option<Timestamp>,
     /// Until when.
@@ -35,6 +39,7 @@ impl Sentence {
         Some(Self {
             id: derivation.id,
             text: fact.text.clone(),
+            speaker: fact.is_statement().then(|| fact.claim.subject.clone()),
             from: derivation.valid.start,
             until: derivation.valid.end,
         })

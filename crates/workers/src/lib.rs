@@ -13,5 +13,5 @@ mod witness;
 pub use follower::{Agent, Follower, Outcome};
 pub use heard::Heard;
 pub use indexer::{Indexer, served_embedding};
-pub use rounds::{before, reverted};
+pub use rounds::{before, reverted, worked_through};
 pub use witness::is_witnessed;

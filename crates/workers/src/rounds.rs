@@ -1,4 +1,4 @@
-//! What stages that ask a language model look at: how far a round may go, and what a caller undid.
+//! Rounds of stages that ask a language model: how far they may go, and what a caller undid.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,34 @@ use memfleet_domain::derivation::{ChangeKind, Derivation};
 use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::{Change, Changes, IndexFeed};
-use memfleet_ports::knowledge::{ChangeFilter, Knowledge};
+use memfleet_ports::knowledge::{ChangeFilter, Knowledge, Stage};
+
+/// Changes of a space behind `reached`, `limit` of them at most, as far as another stage has worked
+/// through them. None where that stage stands at `reached` or before it.
+pub async fn worked_through(
+    feed: &dyn IndexFeed,
+    knowledge: &dyn Knowledge,
+    scope: &Scope,
+    by: Stage,
+    reached: u64,
+    mut limit: u32,
+) -> Result<Changes, Fault> {
+    let position = knowledge.position(scope, by).await?;
+    let worked = position.map_or(0, |position| position.reached);
+    while worked > reached && limit > 0 {
+        let changes = feed.changes_after(scope, reached, limit).await?;
+        if changes.reached <= worked {
+            return Ok(changes);
+        }
+        // Changes do not say where they are in the sequence: fewer of them end earlier.
+        limit /= 2;
+    }
+    Ok(Changes {
+        changes: Vec::new(),
+        reached,
+        more: false,
+    })
+}
 
 /// How far the changes of a round, which begins behind `reached`, go before the first of these.
 pub async fn before(

@@ -14,7 +14,7 @@ use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::knowledge::{Knowledge, Progress, Stage, Work};
 use memfleet_ports::ledger::Ledger;
 use memfleet_sqlite::SqliteStore;
-use memfleet_workers::{Agent, Follower, Outcome};
+use memfleet_workers::{Agent, Follower, Outcome, worked_through};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -343,4 +343,42 @@ async fn spaces_that_fail_starve_none_however_many_they_are() {
     }
     assert!(visits["bad-0"] <= 3, "{}", visits["bad-0"]);
     running.stop().await;
+}
+
+#[tokio::test]
+async fn a_stage_that_follows_another_sees_no_more_than_that_worked_through() {
+    let bench = Bench::new().await;
+    let scope = bench.store("one").await;
+    for _ in 0..4 {
+        bench.store("one").await;
+    }
+    let store = &*bench.store;
+    let head = store.head(&scope).await.unwrap();
+    let claim = store.claim(&scope, Stage::Judge, instant(0), instant(60));
+    assert_eq!(claim.await.unwrap(), Some(0));
+    let mut led = 0;
+    for to in [0, 2, 3, head] {
+        let work = Work {
+            progress: Some(Progress {
+                stage: Stage::Judge,
+                from: led,
+                to,
+            }),
+            ..Work::default()
+        };
+        store.apply(&scope, work).await.unwrap();
+        led = to;
+        let mut reached = 0;
+        loop {
+            let changes = worked_through(store, store, &scope, Stage::Judge, reached, 8);
+            let changes = changes.await.unwrap();
+            assert!(changes.reached <= led);
+            if changes.reached == reached {
+                assert_eq!(changes.changes, []);
+                break;
+            }
+            reached = changes.reached;
+        }
+        assert_eq!(reached, led);
+    }
 }

@@ -2,6 +2,7 @@
 //! what was stored since. Ids are derived from what a fact claims, so that a round that is done twice writes nothing twice; one
 //! transaction writes the facts of a round and how far it came.
 
+mod clauses;
 mod episodes;
 mod reading;
 mod rebuild;

@@ -1,12 +1,14 @@
 //! Extraction of facts from turns: by rules, by the reader of turns, or by a language model behind either.
 
 mod model;
+mod same_words;
 mod statements;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use async_trait::async_trait;
 use memfleet_agents::facts::{EXTRACTOR, Utterance, facts};
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::fact::Draft;
 use memfleet_domain::space::Locale;
 use memfleet_domain::turn::Turn;
@@ -14,7 +16,8 @@ use memfleet_domain::{Fault, Scope};
 use memfleet_language::Language;
 
 pub use self::model::ModelExtractor;
-pub(crate) use self::model::{checks, taken, telling};
+pub(crate) use self::model::{KnownReading, checks, taken, telling};
+pub(crate) use self::same_words::{lacks_clause, matched};
 pub use self::statements::StatementExtractor;
 
 /// A turn and what was said right before it in its session, oldest first.
@@ -24,6 +27,9 @@ pub struct Utterances {
     pub before: Vec<Turn>,
     /// The turn.
     pub turn: Turn,
+    /// Statements of the turn in use, to which a language model gives clauses. Where there are none
+    /// it finds facts of its own.
+    pub statements: Vec<Derivation>,
 }
 
 /// Facts of some turns.
@@ -40,6 +46,12 @@ pub struct ExtractedFacts {
 pub trait Extractor: Send + Sync {
     /// Names, without versions, of the extractors whose facts a rebuild by this one replaces.
     fn replaces(&self) -> Vec<&str>;
+
+    /// True where the facts are statements in their own words: a language model gives them clauses,
+    /// and finds no facts beside them.
+    fn gives_statements(&self) -> bool {
+        false
+    }
 
     /// Facts of each turn, in order.
     async fn extract(

@@ -1,12 +1,18 @@
-//! New facts against current ones once more, by a language model (AMA appendix C.5), behind the rules and with a position of its own: they
-//! see contradictions of one attribute, it sees them in what the facts mean. What it names are facts of one subject that were shown to it; which
-//! of the two is older, that it is not over already, and whether its end is more than a question to a person, the rules say.
+//! New facts against current ones once more, by a language model (AMA appendix C.5), behind the
+//! rules and with a position of its own: they see contradictions of one attribute, it sees them in
+//! what the facts mean. What it names are facts of one subject that were shown to it; which of the
+//! two is older, that it is not over already, and whether its end is more than a question to a
+//! person, the rules say. Of statements in their own words it is asked about the possible changes
+//! that the judge noted (`possible`).
+
+mod possible;
 
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use memfleet_agents::conflicts::{Judged, judged};
 use memfleet_domain::derivation::{Conflict, Derivation, Kind, Status};
+use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::ConflictId;
 use memfleet_domain::time::AsOf;
 use memfleet_domain::{Fault, Scope};
@@ -15,13 +21,15 @@ use memfleet_ports::knowledge::{Applied, Progress, Question, Stage, Work};
 use memfleet_ports::language_model;
 use memfleet_prompts::Adviser;
 use memfleet_prompts::conflicts::{Comparing, Exclusion, Relation, Sentence};
-use memfleet_workers::{Agent, Outcome};
+use memfleet_workers::{Agent, Outcome, worked_through};
 use tracing::instrument;
 
 use crate::LocalJudge;
 
 /// Changes that are looked at together.
 const ROUND: u32 = 32;
+/// Changes that are looked at together where statements are new: each has some possible changes.
+const STATEMENT_ROUND: u32 = 8;
 /// Facts of a subject that its new ones are compared with: those of the same attributes first, then the latest.
 const SHOWN: usize = 40;
 /// Below this a model is too doubtful to close anything.
@@ -41,12 +49,19 @@ impl Agent for Comparer {
     #[instrument(name = "compare", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
         let judge = &self.judge;
-        let changes = judge.feed.changes_after(scope, reached, ROUND).await?;
+        let mut changes = judge.feed.changes_after(scope, reached, ROUND).await?;
         let mut new = judge.changed_facts(scope, &changes.changes).await?;
+        if new.iter().any(is_statement) {
+            let (feed, knowledge) = (&*judge.feed, &*judge.knowledge);
+            let by = Stage::Judge;
+            changes = worked_through(feed, knowledge, scope, by, reached, STATEMENT_ROUND).await?;
+            new = judge.changed_facts(scope, &changes.changes).await?;
+        }
         // What is over speaks against nothing, and what was settled need not be compared once more.
-        new.retain(|fact| fact.valid.end.is_none() && has_clause(fact));
-        let mut found = Vec::new();
-        for (subject, new) in by_subject(new) {
+        new.retain(|fact| fact.valid.end.is_none());
+        let (statements, facts): (Vec<_>, Vec<_>) = new.into_iter().partition(is_statement);
+        let mut found = self.confirmed(scope, &statements).await?;
+        for (subject, new) in by_subject(facts) {
             found.extend(self.conflicts(scope, subject, &new).await?);
         }
         let conflicts = found.len();
@@ -90,7 +105,7 @@ impl Comparer {
             ..Question::default()
         };
         let known = self.judge.knowledge.all_derivations(scope, &known).await?;
-        let known = known.into_iter().filter(has_clause).collect();
+        let known = known.into_iter().filter(|it| !is_statement(it)).collect();
         let known = nearest(known, new);
         let sentences = |facts: &[Derivation]| facts.iter().filter_map(Sentence::of).collect();
         let (news, knowns): (Vec<_>, Vec<_>) = (sentences(new), sentences(&known));
@@ -144,9 +159,8 @@ impl Comparer {
     }
 }
 
-/// True for a fact that rules can hold against another.
-fn has_clause(fact: &Derivation) -> bool {
-    fact.fact().is_some_and(|draft| !draft.is_statement())
+fn is_statement(fact: &Derivation) -> bool {
+    fact.fact().is_some_and(Draft::is_statement)
 }
 
 fn by_subject(facts: Vec<Derivation>) -> BTreeMap<String, Vec<Derivation>> {

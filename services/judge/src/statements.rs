@@ -194,7 +194,9 @@ impl LocalJudge {
                 if change < ChangeThresholds::POSSIBLE {
                     continue;
                 }
-                let verdict = verdict(older, newer, scores);
+                let correction = scores.probability(StatementRelation::Corrects);
+                let is_correction = correction >= ChangeThresholds::CORRECTED;
+                let verdict = verdict(older, newer, is_correction);
                 conflicts.extend(verdict.map(|verdict| {
                     let id = ConflictId::of(verdict.older, verdict.newer);
                     Conflict {
@@ -285,10 +287,12 @@ fn likeliest(mut conflicts: Vec<Conflict>) -> Vec<Conflict> {
 /// The verdict on a later statement that changes an earlier one, where that still holds and is
 /// about the same person. One that began at the same instant ends nothing: the older one would have
 /// held at no time.
-fn verdict(older: &Derivation, newer: &Derivation, scores: &RelationScores) -> Option<Verdict> {
+pub(crate) fn verdict(
+    older: &Derivation,
+    newer: &Derivation,
+    is_correction: bool,
+) -> Option<Verdict> {
     let (before, after) = (older.fact()?, newer.fact()?);
-    let correction = scores.probability(StatementRelation::Corrects);
-    let is_correction = correction >= ChangeThresholds::CORRECTED;
     let ends = newer.valid.start.filter(|_| !is_correction);
     let leaves_time = is_correction || ends > older.valid.start;
     if !leaves_time || before.claim.subject != after.claim.subject {

@@ -325,11 +325,6 @@ impl Validate for Config {
                 "needs `multilingual-e5-small` as `model.multilingual` or `model.name`: the reader of turns builds on it",
             ),
             (
-                "constructor.facts",
-                has_statements && self.language_model.base_url.is_some(),
-                "does not go with `language_model.base_url` yet: use `rules`",
-            ),
-            (
                 "retrieval.candidates",
                 self.retrieval.candidates < 100,
                 "must be at least 100",

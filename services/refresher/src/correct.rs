@@ -168,7 +168,10 @@ fn says(
     let mut corrected = draft.clone();
     text.clone_into(&mut corrected.text);
     corrected.confidence = 1.0;
-    // They are labels, line and names of the words that were said.
+    // They are labels, line, names and clause of the words that were said.
+    if draft.statement.is_some() {
+        corrected.clause = None;
+    }
     corrected.statement = None;
     corrected.line = None;
     corrected.names = Vec::new();

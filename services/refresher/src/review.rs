@@ -50,6 +50,8 @@ struct Settled {
     closed: Derivation,
     /// What took its place.
     newer: Derivation,
+    /// The change that closed it.
+    by: ChangeId,
 }
 
 #[async_trait]
@@ -89,21 +91,19 @@ impl Agent for Reviewer {
 }
 
 impl Reviewer {
-    /// Those of these derivations that a settlement closed and nothing changed since.
+    /// Derivations among these that a settlement closed, and that hold as long as it left them.
     async fn settled(&self, scope: &Scope, ids: Vec<DerivationId>) -> Result<Vec<Settled>, Fault> {
         let mut settled = Vec::new();
         for closed in self.derivations(scope, ids).await? {
             let Some(newer) = closed.succeeded_by else {
                 continue;
             };
-            let conflict = ConflictId::of(closed.id, newer);
-            let version = closed.version - 1;
-            let is_callers = closed.origin == Origin::Corrected;
-            if is_callers || closed.change != settling(conflict, version) {
+            if closed.origin == Origin::Corrected {
                 continue;
             }
+            let conflict = ConflictId::of(closed.id, newer);
             let versions = self.refresher.knowledge.versions(scope, closed.id).await?;
-            let before = versions.into_iter().find(|known| known.version == version);
+            let before = before_settlement(&versions, conflict).cloned();
             let newer = self.derivations(scope, vec![newer]).await?.pop();
             // What retention removed since cannot be brought back.
             let Some((before, newer)) = before.zip(newer) else {
@@ -115,6 +115,7 @@ impl Reviewer {
             }
             settled.push(Settled {
                 conflict,
+                by: settling(conflict, before.version),
                 before,
                 closed,
                 newer,
@@ -227,6 +228,7 @@ impl Reviewer {
             before,
             closed,
             newer,
+            by: settlement,
             ..
         } = settled;
         let version = closed.version.to_be_bytes();
@@ -275,10 +277,24 @@ impl Reviewer {
                 at: now,
                 reason: format!("{by}: {}", reason(made.action)),
                 conflict: Some(made.conflict),
-                reverts: both_hold.then_some(closed.change),
+                reverts: both_hold.then_some(*settlement),
             },
         })
     }
+}
+
+/// The version that a conflict closed, where all versions since hold as long as the one that it
+/// wrote: a statement may have a clause since.
+fn before_settlement(versions: &[Derivation], conflict: ConflictId) -> Option<&Derivation> {
+    let mut pairs = versions.windows(2).enumerate();
+    let is_settlement =
+        |(_, pair): &(usize, &[Derivation])| pair[1].change == settling(conflict, pair[0].version);
+    let (place, pair) = pairs.rfind(is_settlement)?;
+    let holds = |version: &Derivation| (version.valid, version.succeeded_by);
+    let mut since = versions[place + 1..].iter();
+    since
+        .all(|it| holds(it) == holds(&pair[1]))
+        .then_some(&pair[0])
 }
 
 /// The turns that state the two facts.

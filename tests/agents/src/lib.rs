@@ -19,7 +19,7 @@ use memfleet_ports::conformance::samples::{batch, edit, home, indexed, instant, 
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::knowledge::{Knowledge, Question, Stage};
+use memfleet_ports::knowledge::{Knowledge, Progress, Question, Stage, Work};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::testing::{SentenceReader, SubjectEmbedder, WordEmbedder};
 use memfleet_prompts::Adviser;
@@ -149,6 +149,17 @@ impl Memory {
 
     /// The same in the session of another day.
     pub async fn say_in(&self, session: i64, day: i64, text: &str) -> AcceptedTurn {
+        let turn = self.store_turn(session, day, text).await;
+        self.settle().await;
+        turn
+    }
+
+    /// Ada says something on a day, and no agent works.
+    pub async fn say_alone(&self, day: i64, text: &str) -> AcceptedTurn {
+        self.store_turn(day, day, text).await
+    }
+
+    async fn store_turn(&self, session: i64, day: i64, text: &str) -> AcceptedTurn {
         let number = {
             let mut said = self.said.lock().unwrap();
             *said += 1;
@@ -164,7 +175,6 @@ impl Memory {
             .commit(vec![indexed(batch, number)])
             .await
             .unwrap();
-        self.settle().await;
         turn
     }
 
@@ -232,10 +242,10 @@ impl Memory {
 
     fn advised(&self, stage: Stage, adviser: Adviser) -> Box<dyn Agent> {
         match stage {
-            Stage::Refine => Box::new(Refiner(Arc::new(Deriver {
-                extractor: Arc::new(ModelExtractor::new(adviser)),
-                ..self.deriver.clone()
-            }))),
+            Stage::Refine => Box::new(Refiner {
+                deriver: Arc::new(self.deriver.clone()),
+                model: Arc::new(ModelExtractor::new(adviser)),
+            }),
             Stage::Retell => Box::new(Reteller {
                 deriver: Arc::new(self.deriver.clone()),
                 adviser,
@@ -270,6 +280,18 @@ impl Memory {
         }
     }
 
+    /// A stage is to look at everything once more.
+    pub async fn rewind(&self, stage: Stage) {
+        let position = self.store.position(&home(), stage).await.unwrap();
+        let from = position.unwrap().reached;
+        let work = Work {
+            progress: Some(Progress { stage, from, to: 0 }),
+            ..Work::default()
+        };
+        self.store.apply(&home(), work).await.unwrap();
+        assert!(self.is_behind(stage).await);
+    }
+
     /// A process begins anew: it remembers nothing that is not stored.
     pub fn restart(&mut self) {
         self.heard = Heard::default();
@@ -292,6 +314,11 @@ impl Memory {
             self.follow(Stage::Judge, &self.judge).await;
             self.follow(Stage::Settle, &self.refresher).await;
         }
+    }
+
+    /// The constructor does what there is to do.
+    pub async fn derive_alone(&self) {
+        self.follow(Stage::Derive, &self.deriver).await;
     }
 
     /// The refresher does what there is to do.

@@ -112,6 +112,7 @@ pub fn sentence(name: &str, text: &str) -> Sentence {
     Sentence {
         id: DerivationId::of_fact(turn_id(name), &claim, false),
         text: text.to_owned(),
+        speaker: None,
         from: Some(instant("2025-01-01T00:00:00Z")),
         until: None,
     }

@@ -12,7 +12,7 @@ use memfleet_ports::feed::{Change, Changes};
 use memfleet_ports::knowledge::{Question, WINDOW};
 
 use super::Deriver;
-use crate::extract::{ExtractedFacts, Utterances};
+use crate::extract::{ExtractedFacts, Extractor, Utterances};
 
 /// Drafts with every turn that says a word of them, so that a forget of that turn takes them along.
 /// One with a word that no turn of its window says is left out.
@@ -72,6 +72,16 @@ impl Deriver {
         scope: &Scope,
         turns: &[&Turn],
     ) -> Result<ExtractedFacts, Fault> {
+        let windows = self.windows(scope, turns).await?;
+        self.extracted(scope, &*self.extractor, windows).await
+    }
+
+    /// Each turn with what was said before it.
+    pub(super) async fn windows(
+        &self,
+        scope: &Scope,
+        turns: &[&Turn],
+    ) -> Result<Vec<Utterances>, Fault> {
         let mut sessions: HashMap<&SessionId, Vec<Turn>> = HashMap::new();
         let mut windows = Vec::with_capacity(turns.len());
         for &turn in turns {
@@ -92,15 +102,26 @@ impl Deriver {
             windows.push(Utterances {
                 before: window.clone(),
                 turn: turn.clone(),
+                statements: Vec::new(),
             });
             window.push(turn.clone());
             let surplus = window.len().saturating_sub(WINDOW as usize);
             window.drain(..surplus);
             sessions.insert(session, window);
         }
+        Ok(windows)
+    }
+
+    /// Facts that an extractor finds in turns and that the topics in force let be.
+    pub(super) async fn extracted(
+        &self,
+        scope: &Scope,
+        extractor: &dyn Extractor,
+        windows: Vec<Utterances>,
+    ) -> Result<ExtractedFacts, Fault> {
         let locale = self.indexer.spaces.locale(scope).await?.unwrap_or_default();
         let read = windows.clone();
-        let ExtractedFacts { by, drafts } = self.extractor.extract(scope, read, &locale).await?;
+        let ExtractedFacts { by, drafts } = extractor.extract(scope, read, &locale).await?;
         let traced = move || {
             let traced = windows.iter().zip(drafts);
             traced

@@ -1,6 +1,9 @@
-//! What the rules derived, read once more by a better extractor behind them. It has a position of its own: while the model is down, slow
-//! or over its budget, the facts of the rules are in use, and the turns are read when it is back. What the rules took from words
-//! that it takes something else from is withdrawn then; a caller's corrections stay.
+//! Second reading of turns, by a language model behind the rules or the reader of turns. It has a
+//! position of its own: while the model is down, slow or over its budget, the facts that are there
+//! are in use, and the turns are read when it is back. Statements in their own words get the
+//! clauses of its facts, and stay as they are otherwise. Beside facts by rules it finds facts of
+//! its own, and what the rules took from words that it takes something else from is withdrawn. A
+//! caller's corrections stay.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,30 +15,36 @@ use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::feed::Change;
+use memfleet_ports::feed::{Change, Changes};
 use memfleet_ports::knowledge::{Progress, Rewrite, Stage};
-use memfleet_workers::{Agent, Outcome, before};
+use memfleet_workers::{Agent, Outcome, before, worked_through};
 use tracing::instrument;
 
+use super::clauses::statements_of;
 use super::rebuild::is_of;
 use super::{Deriver, overlap};
-use crate::extract::{ExtractedFacts, REFINED};
+use crate::extract::{ExtractedFacts, Extractor, REFINED};
 
 /// Changes that are read together: each turn is a call to the model.
 const ROUND: u32 = 8;
 
-/// Follows every space behind the rules, with an extractor of its own.
+/// Follows every space behind the deriver, with a language model.
 #[derive(Clone)]
-pub struct Refiner(pub Arc<Deriver>);
+pub struct Refiner {
+    /// Derives facts without the model; writes those of the model.
+    pub deriver: Arc<Deriver>,
+    /// The model.
+    pub model: Arc<dyn Extractor>,
+}
 
 #[async_trait]
 impl Agent for Refiner {
     #[instrument(name = "refine", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
-        let deriver = &self.0;
-        let changes = deriver.feed.changes_after(scope, reached, ROUND).await?;
-        let turns = deriver.changed(scope, &changes).await?;
-        let (read, failed) = self.read(scope, &turns).await;
+        let deriver = &self.deriver;
+        let (changes, turns) = self.changed(scope, reached).await?;
+        let known = deriver.known(scope, Kind::Fact, &turns).await?;
+        let (read, failed) = self.read(scope, &turns, &known).await;
         let rewrites = self.rewrites(scope, &turns, read).await?;
         let to = match &failed {
             None => changes.reached,
@@ -61,49 +70,97 @@ impl Agent for Refiner {
 }
 
 impl Refiner {
-    /// What the extractor finds in each of these turns, and the first on which it could not be asked. One that fails does not keep others from
-    /// being read: what they say is kept, and that they are answered is how the model's adapter knows a bad input from a bad endpoint. After a
-    /// second failure it is the endpoint, as far as anybody can tell now.
+    /// Changes behind `reached` and the turns among them. Statements are derived before a model
+    /// gives them clauses.
+    async fn changed(&self, scope: &Scope, reached: u64) -> Result<(Changes, Vec<Turn>), Fault> {
+        let deriver = &self.deriver;
+        let changes = deriver.feed.changes_after(scope, reached, ROUND).await?;
+        let turns = deriver.changed(scope, &changes).await?;
+        if turns.is_empty() || !deriver.extractor.gives_statements() {
+            return Ok((changes, turns));
+        }
+        let (feed, knowledge) = (&*deriver.feed, &*deriver.knowledge);
+        let changes = worked_through(feed, knowledge, scope, Stage::Derive, reached, ROUND).await?;
+        let turns = deriver.changed(scope, &changes).await?;
+        Ok((changes, turns))
+    }
+
+    /// Facts that the model finds in each of these turns, and the first turn on which it could not
+    /// be asked. One that fails does not keep others from being read: what they say is kept, and
+    /// that they are answered is how the model's adapter knows a bad input from a bad endpoint.
+    /// After a second failure it is the endpoint, as far as can be told now.
     async fn read<'t>(
         &self,
         scope: &Scope,
         turns: &'t [Turn],
+        known: &[Derivation],
     ) -> (Readings<'t>, Option<(TurnId, Fault)>) {
         let (mut read, mut failed) = (Readings::default(), None);
         for turn in turns.iter().filter(|turn| turn.replaced.is_none()) {
-            match self.0.drafts(scope, &[turn]).await {
+            let id = turn.accepted.id;
+            let Some(statements) = self.deriver.asked_about(known, id) else {
+                continue;
+            };
+            match self.facts(scope, turn, &statements).await {
                 Ok(ExtractedFacts { by, drafts }) => {
                     read.by = by;
-                    let drafts = drafts.into_iter().map(|drafts| (turn, drafts));
+                    let is_stated = !statements.is_empty();
+                    let drafts = drafts.into_iter().map(|drafts| Reading {
+                        turn,
+                        drafts,
+                        is_stated,
+                    });
                     read.turns.extend(drafts);
                 }
                 Err(_) if failed.is_some() => break,
-                Err(fault) => failed = Some((turn.accepted.id, fault)),
+                Err(fault) => failed = Some((id, fault)),
             }
         }
         (read, failed)
     }
 
-    /// What the extractor finds and nobody did, and what only the rules found.
+    /// Facts that the model finds in a turn with these statements.
+    async fn facts(
+        &self,
+        scope: &Scope,
+        turn: &Turn,
+        statements: &[&Derivation],
+    ) -> Result<ExtractedFacts, Fault> {
+        let mut windows = self.deriver.windows(scope, &[turn]).await?;
+        for window in &mut windows {
+            window.statements = statements.iter().copied().cloned().collect();
+        }
+        self.deriver.extracted(scope, &*self.model, windows).await
+    }
+
+    /// The changes by which statements get clauses, and those of turns without statements: facts
+    /// that only the model finds, and the end of those that only the rules found.
     async fn rewrites(
         &self,
         scope: &Scope,
         turns: &[Turn],
         read: Readings<'_>,
     ) -> Result<Vec<Rewrite>, Fault> {
-        let deriver = &self.0;
+        let deriver = &self.deriver;
+        // The model took its time.
         let known = deriver.known(scope, Kind::Fact, turns).await?;
         let Readings { by, turns: read } = read;
-        let found = read.iter().map(|(turn, drafts)| {
+        let (stated, read): (Vec<_>, Vec<_>) = read.into_iter().partition(|it| it.is_stated);
+        let found = read.iter().map(|Reading { turn, drafts, .. }| {
             let id = turn.accepted.id;
             let found = drafts.iter().map(|draft| Found::of(id, draft));
             (id, found.collect())
         });
         let found: HashMap<TurnId, Vec<Found>> = found.collect();
-        let (standing, drafts): (Vec<&Turn>, Vec<_>) = read.into_iter().unzip();
+        let read = read.into_iter().map(|it| (it.turn, it.drafts));
+        let (standing, drafts): (Vec<&Turn>, Vec<_>) = read.unzip();
         let mut rewrites = deriver
             .statements(scope, &standing, drafts, &known, &by)
             .await?;
+        for Reading { turn, drafts, .. } in stated {
+            let statements = statements_of(&known, turn.accepted.id);
+            rewrites.extend(deriver.clauses(scope, &statements, drafts, &by).await?);
+        }
         for turn in &standing {
             let id = turn.accepted.id;
             let is_refuted = |fact: &&Derivation| {
@@ -121,12 +178,20 @@ impl Refiner {
     }
 }
 
-/// Facts that the extractor finds in each of some turns.
+/// Facts that the model finds in some turns.
 #[derive(Default)]
 struct Readings<'t> {
-    /// Name and version of the extractor.
+    /// Name and version of the model and its prompt.
     by: String,
-    turns: Vec<(&'t Turn, Vec<Draft>)>,
+    turns: Vec<Reading<'t>>,
+}
+
+/// Facts that the model finds in a turn.
+struct Reading<'t> {
+    turn: &'t Turn,
+    drafts: Vec<Draft>,
+    /// True where they give clauses to statements.
+    is_stated: bool,
 }
 
 /// A fact of the extractor.

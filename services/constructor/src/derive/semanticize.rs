@@ -1,8 +1,10 @@
-//! Semanticization (Amory section 3.2): what is peripheral in the turns of a story, standalone facts that its headlines do not lead to, found
-//! by a language model once a model put the story together. It follows the fragments: one that has a subplot by a model is of a story that
-//! nobody speaks of any more, and is written once. What it finds are facts like any other.
+//! Semanticization (Amory section 3.2): what is peripheral in the turns of a story, standalone
+//! facts that its headlines do not lead to, found by a language model once a model put the story
+//! together. It follows the fragments: one that has a subplot by a model is of a story that nobody
+//! speaks of any more, and is written once. What it finds are facts like any other; in a turn with
+//! statements in their own words they give these their clauses.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -27,7 +29,7 @@ use tracing::instrument;
 
 use super::reading::traced_to_turns;
 use super::{Deriver, overlap};
-use crate::extract::{Utterances, checks, taken, telling};
+use crate::extract::{KnownReading, Rules, Utterances, checks, taken, telling};
 
 /// Changes that are looked at together: each may be a call to the model, and all of them should be over before the lease is.
 const ROUND: u32 = 16;
@@ -39,7 +41,7 @@ const SHOWN: usize = 2_000;
 /// The stage.
 #[derive(Clone)]
 pub struct Semanticizer {
-    /// Reads turns, by the rules as well; writes facts.
+    /// Reads turns by the rules as well; writes facts.
     pub deriver: Arc<Deriver>,
     /// Finds what is peripheral.
     pub adviser: Adviser,
@@ -196,8 +198,10 @@ impl Semanticizer {
         // A turn of two matters is told in two stories.
         let is_shown = |it: &&Derivation| turns.iter().any(|turn| turn.accepted.id == it.turns[0]);
         let found = found.iter().flat_map(|rewrite| &rewrite.revisions);
-        let found = found.map(|it| &it.derivation).filter(is_shown);
-        known.extend(found.cloned());
+        for found in found.map(|it| &it.derivation).filter(is_shown) {
+            known.retain(|it| it.id != found.id);
+            known.push(found.clone());
+        }
         let locale = deriver.indexer.spaces.locale(scope).await?;
         let locale = locale.unwrap_or_default();
         let asked = self.ask(scope, story, turns, &known, &locale).await?;
@@ -205,10 +209,19 @@ impl Semanticizer {
             return Ok(Vec::new());
         };
         let turns: Vec<&Turn> = turns.iter().collect();
-        let by_rules = deriver.drafts(scope, &turns).await?;
-        let read = turns.iter().zip(&by_rules.drafts);
-        let read: Vec<_> = read.map(|(turn, drafts)| (*turn, &drafts[..])).collect();
-        let drafts = taken(&read, meant, &locale);
+        let asked_about = turns.iter();
+        let asked_about = asked_about.map(|turn| deriver.asked_about(&known, turn.accepted.id));
+        let asked_about: Vec<_> = asked_about.collect();
+        let by_rules = self.by_rules(scope, &turns, &asked_about).await?;
+        let read = turns.iter().zip(&asked_about).map(|(turn, statements)| {
+            let known = match (by_rules.get(&turn.accepted.id), statements) {
+                (Some(drafts), _) => KnownReading::Rules(drafts),
+                (None, Some(statements)) => KnownReading::Statements(statements),
+                (None, None) => KnownReading::Statements(&[]),
+            };
+            (*turn, known)
+        });
+        let drafts = taken(&read.collect::<Vec<_>>(), meant, &locale);
         let traced = turns.iter().zip(drafts).map(|(turn, drafts)| {
             let others = turns
                 .iter()
@@ -216,15 +229,39 @@ impl Semanticizer {
             let shown = Utterances {
                 before: others.map(|other| Turn::clone(other)).collect(),
                 turn: Turn::clone(turn),
+                statements: Vec::new(),
             };
             traced_to_turns(&shown, drafts)
         });
         let mut drafts = deriver.topics.admitted(scope, traced.collect()).await?;
-        for (turn, drafts) in turns.iter().zip(&mut drafts) {
+        let mut rewrites = Vec::new();
+        for ((turn, statements), drafts) in turns.iter().zip(&asked_about).zip(&mut drafts) {
             let of_turn = |it: &&Derivation| it.turns[0] == turn.accepted.id;
+            if let Some(statements) = statements.as_ref().filter(|it| !it.is_empty()) {
+                let facts = std::mem::take(drafts);
+                rewrites.extend(deriver.clauses(scope, statements, facts, &by).await?);
+            }
             drafts.retain(|draft| !known.iter().filter(of_turn).any(|it| is_told(it, draft)));
         }
-        deriver.statements(scope, &turns, drafts, &known, &by).await
+        let facts = deriver.statements(scope, &turns, drafts, &known, &by);
+        rewrites.extend(facts.await?);
+        Ok(rewrites)
+    }
+
+    /// Facts by rules of the turns without statements in which the model may find facts of its own.
+    async fn by_rules(
+        &self,
+        scope: &Scope,
+        turns: &[&Turn],
+        asked_about: &[Option<Vec<&Derivation>>],
+    ) -> Result<HashMap<TurnId, Vec<Draft>>, Fault> {
+        let read = turns.iter().zip(asked_about);
+        let read = read.filter(|(_, it)| it.as_ref().is_some_and(Vec::is_empty));
+        let read: Vec<&Turn> = read.map(|(turn, _)| *turn).collect();
+        let windows = self.deriver.windows(scope, &read).await?;
+        let found = self.deriver.extracted(scope, &Rules, windows).await?;
+        let ids = read.iter().map(|turn| turn.accepted.id);
+        Ok(ids.zip(found.drafts).collect())
     }
 
     /// What the model finds in turns of a story; nothing where what it says is of no use.

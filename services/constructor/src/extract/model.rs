@@ -1,8 +1,12 @@
-//! A language model as the extractor (AMA appendix C.1). What it says is checked word by word by the rules; a turn on which it talks
-//! nonsense is read by the rules instead. While it cannot be asked at all, the turns wait for it: the rules have read them already.
+//! A language model as the extractor (AMA appendix C.1). Its facts are checked word by word by the
+//! rules. Of a turn with statements in their own words only facts of the same words are taken,
+//! which give them clauses. Without statements a turn on which the model talks nonsense is read by
+//! the rules instead. While it cannot be asked at all, the turns wait for it: the rules or the
+//! reader have read them already.
 
 use async_trait::async_trait;
 use memfleet_agents::facts::{as_told, claim, denies, is_supported, is_verb_said};
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::fact::{Clause, Draft};
 use memfleet_domain::space::Locale;
 use memfleet_domain::turn::Turn;
@@ -13,7 +17,7 @@ use memfleet_prompts::facts::{Checks, Extraction, Facts};
 use memfleet_prompts::handles::Turn as Shown;
 use memfleet_prompts::{Adviser, Template};
 
-use super::{ExtractedFacts, Extractor, Rules, Utterances, family};
+use super::{ExtractedFacts, Extractor, Rules, Utterances, family, matched};
 
 /// Asks a model about each turn.
 pub struct ModelExtractor {
@@ -64,12 +68,26 @@ impl Extractor for ModelExtractor {
         turns: Vec<Utterances>,
         locale: &Locale,
     ) -> Result<ExtractedFacts, Fault> {
-        let by_rules = Rules.extract(scope, turns.clone(), locale).await?.drafts;
         let mut drafts = Vec::with_capacity(turns.len());
-        for (turn, by_rules) in turns.iter().zip(by_rules) {
+        for turn in &turns {
+            let statements: Vec<&Derivation> = turn.statements.iter().collect();
+            let by_rules = match statements.is_empty() {
+                true => {
+                    Rules
+                        .extract(scope, vec![turn.clone()], locale)
+                        .await?
+                        .drafts
+                }
+                false => Vec::new(),
+            };
+            let by_rules = by_rules.into_iter().next().unwrap_or_default();
+            let known = match statements.is_empty() {
+                true => KnownReading::Rules(&by_rules),
+                false => KnownReading::Statements(&statements),
+            };
             match self.read(scope, turn, locale).await? {
                 Some(extraction) => {
-                    drafts.extend(taken(&[(&turn.turn, &by_rules[..])], extraction, locale));
+                    drafts.extend(taken(&[(&turn.turn, known)], extraction, locale));
                 }
                 None => drafts.push(by_rules),
             }
@@ -95,25 +113,43 @@ pub(crate) fn telling(locale: &Locale) -> impl Fn(Draft, &Shown) -> (Draft, u32)
     |draft, turn| as_told(draft, &turn.text, turn.said_at, locale)
 }
 
-/// The facts of each of these turns that it says, beside what the rules read in it; what was left out is counted.
+/// Reading of a turn without a model, which its facts are held against.
+#[derive(Clone, Copy)]
+pub(crate) enum KnownReading<'k> {
+    /// Facts that the rules read.
+    Rules(&'k [Draft]),
+    /// Statements in use. Only facts of their words are taken, one a statement that has no clause.
+    Statements(&'k [&'k Derivation]),
+}
+
+/// Facts of each of these turns that it says, beside its known reading. Those that are left out are
+/// counted.
 pub(crate) fn taken(
-    turns: &[(&Turn, &[Draft])],
+    turns: &[(&Turn, KnownReading<'_>)],
     mut extraction: Extraction,
     locale: &Locale,
 ) -> Vec<Vec<Draft>> {
     let is_english = Language::tagged(locale.language.as_deref()) == Language::English;
     let mut taken = Vec::with_capacity(turns.len());
-    for (turn, by_rules) in turns {
+    for (turn, known) in turns {
         let text = turn.accepted.content.searchable_text();
         let own = extraction
             .drafts
             .extract_if(.., |(id, _)| *id == turn.accepted.id);
-        let own = own.map(|(_, draft)| draft);
-        let (said, unsaid): (Vec<_>, Vec<_>) = own.partition(|draft| {
-            let is_verb_said = !is_english || is_verb_said(draft, &text);
-            is_verb_said && !is_turned(draft, &text, by_rules)
-        });
-        extraction.dropped.unsupported += unsaid.len() as u32;
+        let own: Vec<Draft> = own.map(|(_, draft)| draft).collect();
+        let found = own.len();
+        let is_said = |draft: &Draft| !is_english || is_verb_said(draft, &text);
+        let said = own.into_iter().filter(is_said);
+        let said: Vec<Draft> = match known {
+            KnownReading::Rules(by_rules) => {
+                said.filter(|it| !is_turned(it, &text, by_rules)).collect()
+            }
+            KnownReading::Statements(statements) => {
+                let matched = matched(said.collect(), statements).into_iter();
+                matched.map(|(_, draft)| draft).collect()
+            }
+        };
+        extraction.dropped.unsupported += (found - said.len()) as u32;
         taken.push(said);
     }
     extraction.dropped.report(Agent::Constructor);

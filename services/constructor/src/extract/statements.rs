@@ -48,6 +48,10 @@ impl Extractor for StatementExtractor {
         REFINED.to_vec()
     }
 
+    fn gives_statements(&self) -> bool {
+        true
+    }
+
     async fn extract(
         &self,
         _: &Scope,

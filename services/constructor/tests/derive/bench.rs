@@ -150,15 +150,15 @@ impl Bench {
 
     /// Reads the turns once more behind the first extractor.
     pub async fn refine(&self, extractor: Literal) {
-        let deriver = Deriver {
-            extractor: Arc::new(extractor),
-            ..self.deriver.clone()
+        let refiner = Refiner {
+            deriver: Arc::new(self.deriver.clone()),
+            model: Arc::new(extractor),
         };
         let follower = Follower {
             stage: Stage::Refine,
             ..self.follower.clone()
         };
-        follower.sweep(&Refiner(Arc::new(deriver))).await;
+        follower.sweep(&refiner).await;
     }
 
     /// Rebuilds with an extractor that reads another verb, in rounds of its own.

@@ -217,7 +217,7 @@ fn facts_are_statements_where_the_reader_reads_and_no_language_model_is_named() 
 }
 
 #[test]
-fn statements_need_the_base_of_the_reader_and_no_language_model() {
+fn statements_need_the_base_of_the_reader_and_go_with_a_language_model() {
     let mut config = Config::default();
     config.constructor.facts = Some(FactSource::Statements);
     assert_eq!(config.problems(), []);
@@ -228,7 +228,7 @@ fn statements_need_the_base_of_the_reader_and_no_language_model() {
     config.language_model.base_url = Some("http://127.0.0.1:1".to_owned());
     let problems = config.problems();
     assert!(
-        problems.iter().any(|it| it.key == "constructor.facts"),
+        problems.iter().all(|it| it.key != "constructor.facts"),
         "{problems:?}"
     );
 }

@@ -43,17 +43,13 @@ impl Process {
         })
     }
 
-    /// The same behind the rules with a language model, where one is configured for it.
+    /// The one behind it with a language model, where one is configured.
     pub(super) fn new_refiner(&mut self, config: &Config) -> Result<Option<Refiner>, BoxError> {
-        let author = self.author(config)?;
-        let (Some(author), Some(rules)) = (author, &self.deriver) else {
-            return Ok(None);
-        };
-        let deriver = Deriver {
-            extractor: Arc::new(ModelExtractor::new(author)),
-            ..(**rules).clone()
-        };
-        Ok(Some(Refiner(Arc::new(deriver))))
+        let read = self.author(config)?.zip(self.deriver.clone());
+        Ok(read.map(|(author, deriver)| Refiner {
+            deriver,
+            model: Arc::new(ModelExtractor::new(author)),
+        }))
     }
 
     /// The one behind the rules that cut episodes.

@@ -35,7 +35,7 @@ fn sorted(mut sentences: Vec<String>) -> Vec<String> {
 }
 
 /// A fact about the first turn that is shown.
-fn fact(quote: &str, sentence: &str, [subject, verb, value]: [&str; 3]) -> Value {
+pub(crate) fn fact(quote: &str, sentence: &str, [subject, verb, value]: [&str; 3]) -> Value {
     json!({
         "turn": "T1", "quote": quote, "sentence": sentence, "pattern": "S-V-C", "subject": subject, "verb": verb,
         "object": null, "complement": value, "negated": false, "correction": false, "from": null, "until": null,

@@ -9,6 +9,7 @@ mod plotting;
 mod retelling;
 mod reviewing;
 mod semantics;
+mod stated;
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use memfleet_openai::testing::{Scripted, endpoint};
 use memfleet_ports::conformance::samples::{home, instant};
 use memfleet_ports::context::Context;
 use memfleet_ports::graph::{Graph, TripletQuery};
-use memfleet_ports::knowledge::{Knowledge, Progress, Stage, Work};
+use memfleet_ports::knowledge::{Knowledge, Stage};
 use memfleet_ports::policies::policy_key;
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::settings::{Revised, Settings};
@@ -39,7 +39,10 @@ fn of_boat(text: &str) -> String {
 
 /// A story of which nothing is said any more, by the rules.
 async fn quiet() -> (Memory, Vec<AcceptedTurn>) {
-    let memory = Memory::new().await;
+    quiet_in(Memory::new().await).await
+}
+
+async fn quiet_in(memory: Memory) -> (Memory, Vec<AcceptedTurn>) {
     let mut turns = Vec::new();
     for (day, text) in (1..).zip(SAID) {
         turns.push(memory.say(day, &of_boat(text)).await);
@@ -51,7 +54,11 @@ async fn quiet() -> (Memory, Vec<AcceptedTurn>) {
 
 /// The same, put together by a model.
 async fn plotted() -> (Memory, Vec<AcceptedTurn>) {
-    let (memory, turns) = quiet().await;
+    plotted_in(Memory::new().await).await
+}
+
+async fn plotted_in(memory: Memory) -> (Memory, Vec<AcceptedTurn>) {
+    let (memory, turns) = quiet_in(memory).await;
     let subplots = [
         json!({"headline": "New paint and a mast in May", "from": "F1", "to": "F2"}),
         json!({"headline": "It sails to Norway in August", "from": "F3", "to": "F3"}),
@@ -102,15 +109,35 @@ async fn found(memory: &Memory) -> Option<Derivation> {
 /// The stage is to look at everything once more, by a process that remembers nothing.
 async fn rewind(memory: &mut Memory) {
     memory.restart();
-    let stage = Stage::Semanticize;
-    let position = memory.store.position(&home(), stage).await.unwrap();
-    let from = position.unwrap().reached;
-    let work = Work {
-        progress: Some(Progress { stage, from, to: 0 }),
-        ..Work::default()
+    memory.rewind(Stage::Semanticize).await;
+}
+
+#[tokio::test]
+async fn what_is_peripheral_gives_statements_clauses_and_is_no_fact_beside_them() {
+    let (mut memory, _) = plotted_in(Memory::of_statements().await).await;
+    let before = facts(&memory).await;
+    let sister = fact(
+        "T3",
+        "My sister is Clara",
+        "Ada's sister is Clara.",
+        ["Ada's sister", "be", "Clara"],
+    );
+    advise(&memory, reply(&[oslo(), sister.clone()])).await;
+    let after = facts(&memory).await;
+    let texts = |facts: &[Derivation]| {
+        let texts = facts.iter().map(|it| it.fact().unwrap().text.clone());
+        texts.collect::<Vec<_>>()
     };
-    memory.store.apply(&home(), work).await.unwrap();
-    assert!(memory.is_behind(stage).await);
+    assert_eq!(texts(&after), texts(&before));
+    let with_clause = after
+        .iter()
+        .filter(|it| it.fact().unwrap().clause.is_some());
+    let with_clause: Vec<_> = with_clause.map(|it| it.fact().unwrap()).collect();
+    assert_eq!(with_clause.len(), 1);
+    assert_eq!(with_clause[0].text, "My sister is Clara.");
+    rewind(&mut memory).await;
+    advise(&memory, reply(&[oslo(), sister])).await;
+    assert_eq!(facts(&memory).await, after);
 }
 
 #[tokio::test]

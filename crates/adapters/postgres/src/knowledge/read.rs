@@ -230,8 +230,7 @@ pub async fn worthiest(
 /// `Derivation::worth` of a row. Operators of JSON would fail on every row of which a string has an
 /// escaped zero. Keys are found in the text instead: within a string their quotes are escaped.
 const WORTH: &str = r#"CASE WHEN strpos(d.document, '"origin":"corrected"') > 0 THEN 1.0
-     WHEN strpos(d.document, '"clause":{') = 0
-     THEN substring(d.document from '"keep":([-+.0-9eE]+)')::float8 END"#;
+     ELSE substring(d.document from '"keep":([-+.0-9eE]+)')::float8 END"#;
 
 /// Every version of a derivation.
 pub async fn versions(

@@ -223,8 +223,7 @@ pub async fn worthiest(
 
 /// `Derivation::worth` of a row.
 const WORTH: &str = "CASE WHEN json_extract(d.document, '$.origin') = 'corrected' THEN 1.0 \
-     WHEN json_extract(d.document, '$.body.fact.clause') IS NULL \
-     THEN json_extract(d.document, '$.body.fact.statement.keep') END";
+     ELSE json_extract(d.document, '$.body.fact.statement.keep') END";
 
 /// Every version of a derivation.
 pub async fn versions(

@@ -190,7 +190,8 @@ pub async fn a_chronicle_is_of_what_is_asked_for<S: Ledger + Knowledge>(store_: 
     }
 }
 
-/// Facts of callers, then statements by what their reader says; equal ones by time, then by id.
+/// Facts of callers, then statements by what their reader says, with a clause or without; equal
+/// ones by time, then by id.
 pub async fn the_worthiest_facts_come_first_and_rules_have_none<S: Ledger + Knowledge>(store_: &S) {
     let text = "I paint. I swim. I sing. I read \"keep\":1 \u{0}. I ski. I live in Rome.";
     let turn = turn("1", text);
@@ -207,9 +208,12 @@ pub async fn the_worthiest_facts_come_first_and_rules_have_none<S: Ledger + Know
     let zero = worth("I read \"keep\":1 \u{0}.", 1e-7, 10);
     let early = worth("I paint.", 0.6, 10);
     let late = worth("I swim.", 0.6, 20);
-    let best = worth("I sing.", 0.9, 30);
+    let mut best = worth("I sing.", 0.9, 30);
     let later = worth("I ski.", 0.95, 90);
     let by_rules = fact(&turn, "Ada", "Rome", instant(5));
+    if let Body::Fact(draft) = &mut best.body {
+        draft.clause = by_rules.fact().and_then(|fact| fact.clause.clone());
+    }
     let mut of_caller = fact(&turn, "Ada", "Oslo", instant(40));
     of_caller.origin = Origin::Corrected;
     let of_other = fact(&turn, "Ben", "Oslo", instant(40));
