@@ -155,16 +155,16 @@ pub struct Retrieval {
     /// Quality of searches that do not name one: `fast`, `balanced` or `thorough`. Where it is not
     /// `fast`, every space gets vectors of both models. Default `fast`.
     pub quality: SearchQuality,
-    /// Source of answers without a language model. Default: quotations where facts are statements,
-    /// else facts ([`Config::answers`]).
-    pub answers: Option<AnswerSource>,
+    /// Source of answers without a language model. Default `facts`.
+    pub answers: AnswerSource,
 }
 
 /// Source of answers that need no language model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerSource {
     /// Facts, by a grammar of English.
+    #[default]
     Facts,
     /// Quotations of any language, by the reader of turns.
     Quotations,
@@ -179,7 +179,7 @@ impl Default for Retrieval {
             token_cache: ByteSize::mebibytes(256),
             candidates: 600,
             quality: SearchQuality::Fast,
-            answers: None,
+            answers: AnswerSource::default(),
         }
     }
 }
@@ -189,30 +189,6 @@ impl Config {
     pub fn multilingual_model(&self) -> Option<&str> {
         let name = &*self.model.multilingual;
         (!name.is_empty() && name != self.model.name).then_some(name)
-    }
-
-    /// True where a model is configured on which the reader of turns builds.
-    fn has_reader(&self) -> bool {
-        [&*self.model.name, &*self.model.multilingual].contains(&ReaderModel::BASE)
-    }
-
-    /// Extractor of facts without a language model.
-    pub fn facts(&self) -> FactSource {
-        let can_state = self.has_reader() && self.language_model.base_url.is_none();
-        let by_default = match can_state {
-            true => FactSource::Statements,
-            false => FactSource::Rules,
-        };
-        self.constructor.facts.unwrap_or(by_default)
-    }
-
-    /// Source of answers without a language model.
-    pub fn answers(&self) -> AnswerSource {
-        let by_default = match self.facts() {
-            FactSource::Statements => AnswerSource::Quotations,
-            FactSource::Rules => AnswerSource::Facts,
-        };
-        self.retrieval.answers.unwrap_or(by_default)
     }
 
     /// Name of the model whose vectors all spaces have beside those that they serve, where searches
@@ -280,7 +256,7 @@ impl Validate for Config {
         for (section, found) in sections {
             problems.extend(found.into_iter().map(|problem| problem.under(section)));
         }
-        let has_statements = self.constructor.facts == Some(FactSource::Statements);
+        let has_statements = self.constructor.facts == FactSource::Statements;
         let rules = [
             (
                 "vectors.url",
@@ -321,7 +297,8 @@ impl Validate for Config {
             ),
             (
                 "constructor.facts",
-                has_statements && !self.has_reader(),
+                has_statements
+                    && ![&*self.model.name, &*self.model.multilingual].contains(&ReaderModel::BASE),
                 "needs `multilingual-e5-small` as `model.multilingual` or `model.name`: the reader of turns builds on it",
             ),
             (

@@ -433,7 +433,7 @@ fn gateway_options(config: &Config) -> memfleet_gateway::Options {
         max_exchanges: config.store.max_exchanges,
         max_injections: config.store.max_injections,
         quality: config.retrieval.quality,
-        quotes: config.answers() == AnswerSource::Quotations,
+        quotes: config.retrieval.answers == AnswerSource::Quotations,
         ..memfleet_gateway::Options::default()
     }
 }

@@ -1,9 +1,10 @@
 //! Statements that hold no longer, or may not, and which of them a query asks for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use chrono::TimeDelta;
+use futures::future::try_join_all;
 use memfleet_domain::derivation::{Conflict, Derivation, Origin, Status};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{DerivationId, TurnId};
@@ -31,10 +32,7 @@ const MAX_COMPARED_STATEMENTS: usize = 512;
 const LEAST_NEED: f32 = 0.05;
 
 /// Pairs of turns with a possible change that are read for a query, those of the first hits.
-const MAX_READ_PAIRS: usize = 6;
-
-/// Share of the difference of two needs beside the log odds of a change of what a query asks about.
-const NEED_SHARE: f32 = 0.5;
+const MAX_READ_PAIRS: usize = 4;
 
 /// Share of the odds of the statement of a turn that a reply needs most, by which the query asks
 /// for another one, too.
@@ -112,7 +110,12 @@ impl Gateway {
             }
         }
         let pairs = changed_pairs(hits, possible);
-        lines.extend(pairs.iter().flat_map(|it| [it.older, it.newer]).map(hit_line));
+        lines.extend(
+            pairs
+                .iter()
+                .flat_map(|it| [it.older, it.newer])
+                .map(hit_line),
+        );
         if lines.is_empty() {
             return Ok(ChangesRead::default());
         }
@@ -137,7 +140,9 @@ impl Gateway {
         let mut weighed = Vec::new();
         for pair in pairs {
             let of_pair = needs.by_ref().take(2).collect::<Vec<f32>>();
-            if pair.judge == read.reader && let [older, newer] = of_pair[..] {
+            if pair.judge == read.reader
+                && let [older, newer] = of_pair[..]
+            {
                 let step = log_odds(newer) - log_odds(older);
                 weighed.push((pair, step));
             }
@@ -169,7 +174,10 @@ impl Gateway {
             gap: (newer.said_at() - older.said_at()).max(TimeDelta::zero()),
             question: Some(query.to_owned()),
         });
-        let relations = self.reader.relations(comparisons.collect()).await?.answers;
+        // One by one, so that several cores read them.
+        let relations = comparisons.map(|pair| self.reader.relations(vec![pair]));
+        let relations = try_join_all(relations).await?;
+        let relations = relations.into_iter().flat_map(|it| it.answers);
         let changes = read.iter().zip(relations);
         let changes = changes.map(|(([older, newer], step), scores)| {
             let changes = scores.iter().map(|scores| newer.change(scores));
@@ -196,23 +204,26 @@ fn changed_pairs<'h>(hits: &[&'h Hit], possible: &'h [Conflict]) -> Vec<ChangedP
     let stated = hits.iter().enumerate();
     let stated = stated.flat_map(|(at, hit)| hit.facts.iter().map(move |fact| (fact.id, at)));
     let stated: HashMap<DerivationId, usize> = stated.collect();
+    let mut known = HashSet::new();
     let mut pairs: Vec<([usize; 2], &str)> = Vec::new();
     for change in possible {
         let places = [change.older, change.newer].map(|id| stated.get(&id).copied());
         if let [Some(older), Some(newer)] = places
             && older != newer
-            && pairs.iter().all(|(known, _)| *known != [older, newer])
+            && known.insert([older, newer])
         {
             pairs.push(([older, newer], &*change.judge));
         }
     }
     pairs.sort_by_key(|([older, newer], _)| *older.min(newer));
     pairs.truncate(MAX_READ_PAIRS);
-    let pairs = pairs.into_iter().map(|([older, newer], judge)| ChangedPair {
-        older: hits[older],
-        newer: hits[newer],
-        judge,
-    });
+    let pairs = pairs
+        .into_iter()
+        .map(|([older, newer], judge)| ChangedPair {
+            older: hits[older],
+            newer: hits[newer],
+            judge,
+        });
     pairs.collect()
 }
 
@@ -273,6 +284,7 @@ struct TurnChange {
 }
 
 /// Pairs of turns in the order that changes of what the query asks about give them, the likeliest
+/// first: by the probability of each and by how much more a reply needs the turn that would come
 /// first. A change whose later turn another change ends at least as probably says nothing about the
 /// present.
 fn ordered(mut changes: Vec<TurnChange>, is_of_the_past: bool) -> Vec<(TurnId, TurnId)> {
@@ -281,7 +293,7 @@ fn ordered(mut changes: Vec<TurnChange>, is_of_the_past: bool) -> Vec<(TurnId, T
             true => -it.need_step,
             false => it.need_step,
         };
-        log_odds(it.probability) + NEED_SHARE * step >= log_odds(ChangeThresholds::ORDERED)
+        log_odds(it.probability) + step >= log_odds(ChangeThresholds::ORDERED)
     });
     changes.sort_by(|one, other| other.probability.total_cmp(&one.probability));
     let is_over = |change: &&TurnChange| {
@@ -316,15 +328,38 @@ mod tests {
     }
 
     fn order(changes: &[(&str, &str, f32)], is_past: bool) -> Vec<[TurnId; 2]> {
+        order_by_need(changes, 0.0, is_past)
+    }
+
+    fn order_by_need(
+        changes: &[(&str, &str, f32)],
+        need_step: f32,
+        is_past: bool,
+    ) -> Vec<[TurnId; 2]> {
         let changes = changes
             .iter()
             .map(|(older, newer, probability)| TurnChange {
                 older: turn(older),
                 newer: turn(newer),
                 probability: *probability,
+                need_step,
             });
         let pairs = ordered(changes.collect(), is_past).into_iter();
         pairs.map(|(first, second)| [first, second]).collect()
+    }
+
+    #[test]
+    fn a_turn_that_a_reply_needs_more_goes_first_at_a_lower_probability() {
+        let unlikely = [("rome", "oslo", ChangeThresholds::ORDERED / 2.0)];
+        let likely = [("rome", "oslo", ChangeThresholds::ORDERED)];
+        for (need_step, is_ordered) in [(1.5, true), (-1.5, false)] {
+            for change in [&unlikely, &likely] {
+                let count = usize::from(is_ordered);
+                assert_eq!(order_by_need(change, need_step, false).len(), count);
+                // For the past the earlier turn would come first.
+                assert_eq!(order_by_need(change, -need_step, true).len(), count);
+            }
+        }
     }
 
     #[test]

@@ -123,13 +123,10 @@ pub async fn measure(
 ) -> Result<AnswersReport, BoxError> {
     let scenarios = args.scenarios.scenarios()?;
     let configure = |config: &mut Config| match args.by {
-        AnsweredBy::Facts => {
-            config.retrieval.answers = Some(AnswerSource::Facts);
-            config.constructor.facts = Some(FactSource::Rules);
-        }
+        AnsweredBy::Facts => config.retrieval.answers = AnswerSource::Facts,
         AnsweredBy::Quotations => {
-            config.retrieval.answers = Some(AnswerSource::Quotations);
-            config.constructor.facts = Some(FactSource::Statements);
+            config.retrieval.answers = AnswerSource::Quotations;
+            config.constructor.facts = FactSource::Statements;
         }
     };
     let bench = Bench::start_configured(models, &STAGES, configure).await?;
