@@ -285,7 +285,7 @@ impl RelationScores {
 }
 
 /// Probabilities of a change from which each action is taken. They are chosen for one version of
-/// the reader's weights, `reader-4` (docs/benchmarks.md, Understanding), and go with it; `QUOTED`
+/// the reader's weights, `reader-5` (docs/benchmarks.md, Understanding), and go with it; `QUOTED`
 /// and `DOUBTED` are those of `reader-3`.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeThresholds;
@@ -295,10 +295,10 @@ impl ChangeThresholds {
     pub const ENDED: f32 = 0.95;
     /// An earlier statement that is ended never held. By a correction alone.
     pub const CORRECTED: f32 = 0.8;
-    /// Both statements hold, and recall puts the later one first where a query needs both alike.
+    /// Both statements hold, and recall puts the later turn first: where this is the probability of
+    /// a change of what the query asks about, and the query needs both turns alike.
     pub const ORDERED: f32 = 0.3;
-    /// The change is noted; recall puts the later statement first where a query needs it so much
-    /// more that the odds of both together are those of `ORDERED`.
+    /// The change is noted when the later turn is written; recall reads it again behind the query.
     pub const POSSIBLE: f32 = 0.1;
     /// An answer quotes the later statement in the place of the earlier one.
     pub const QUOTED: f32 = 0.3;

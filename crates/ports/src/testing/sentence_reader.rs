@@ -26,11 +26,10 @@ const TELLING_LETTERS: usize = 4;
 /// A reader without a model. Each sentence is a statement: one that asks is a question, one in the
 /// first person is a state of the speaker that is kept, any other is general. A statement ends an
 /// earlier one that begins with the same three words and goes on otherwise; after "No, " it
-/// corrects it, and after "Perhaps " it ends it with a probability of three
-/// quarters. A line is needed as
-/// much as words of four letters of the prompt stand in it. A prompt with the word `before` asks
-/// about what held before.
-/// Capitalised words inside a sentence are names of places.
+/// corrects it, and after "Perhaps " it ends it with a probability of three quarters. Behind a
+/// question that has no word of four letters in common with either it does nothing to it. A line is
+/// needed as much as words of four letters of the prompt stand in it. A prompt with the word
+/// `before` asks about what held before. Capitalised words inside a sentence are names of places.
 #[derive(Debug, Default)]
 pub struct SentenceReader {
     missing: AtomicBool,
