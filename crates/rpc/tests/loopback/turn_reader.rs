@@ -115,7 +115,7 @@ async fn answers_come_back_as_they_were_found_in_the_order_of_the_questions() {
             statements: vec![0..5; 1],
         },
         gap: TimeDelta::seconds(n as i64),
-        question: (n % 2 == 0).then(|| format!("question {n}")),
+        question: n.is_multiple_of(2).then(|| format!("question {n}")),
     };
     let pairs: Vec<_> = (0..150).map(pair).collect();
     let relations = remote.relations(pairs.clone()).await;
