@@ -61,10 +61,9 @@ pub fn may_act(fact: &Derivation) -> bool {
 /// in their own words, and of facts by the rules of this version, which end a fact only where its speaker
 /// takes it back.
 pub fn may_mark(fact: &Derivation) -> bool {
-    let is_statement = fact.fact().is_some_and(Draft::is_statement);
     let is_of_rules =
         matches!(&fact.origin, Origin::Extracted(extractor) if extractor == EXTRACTOR);
-    may_act(fact) || is_statement || is_of_rules
+    may_act(fact) || fact.is_statement() || is_of_rules
 }
 
 /// A turn as the rules read it.

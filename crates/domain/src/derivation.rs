@@ -157,6 +157,11 @@ impl Derivation {
         }
     }
 
+    /// True for a fact that is a statement in its own words ([`Draft::is_statement`]).
+    pub fn is_statement(&self) -> bool {
+        self.fact().is_some_and(Draft::is_statement)
+    }
+
     /// Where it stands in a chronicle: when it begins to hold or, where that is not known, when memory learned of this version.
     pub fn begins(&self) -> Option<Timestamp> {
         self.valid.start.or(self.known.start)

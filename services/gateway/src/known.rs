@@ -29,7 +29,6 @@ use order::{
 };
 use statements::ChangesRead;
 pub(crate) use statements::has_ended;
-use statements::is_statement;
 
 /// Longest wait of a search for the reader of turns, in all its spaces; it goes out without what
 /// the reader would say.
@@ -72,7 +71,11 @@ impl Gateway {
     /// Puts the best close hit that states the answer first, where facts are clauses of rules. Only
     /// English has statement forms; the language is read where a hit would move.
     async fn put_statement_first(&self, context: &Context, query: &Query, hits: &mut [Hit]) {
-        if hits.iter().flat_map(|hit| &hit.facts).any(is_statement) {
+        if hits
+            .iter()
+            .flat_map(|hit| &hit.facts)
+            .any(Derivation::is_statement)
+        {
             return;
         }
         let Some(question) = PresentQuestion::of(&query.text, Language::English) else {

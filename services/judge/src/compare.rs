@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use memfleet_agents::conflicts::{Judged, judged};
 use memfleet_domain::derivation::{Conflict, Derivation, Kind, Status};
-use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::ConflictId;
 use memfleet_domain::time::AsOf;
 use memfleet_domain::{Fault, Scope};
@@ -51,7 +50,7 @@ impl Agent for Comparer {
         let judge = &self.judge;
         let mut changes = judge.feed.changes_after(scope, reached, ROUND).await?;
         let mut new = judge.changed_facts(scope, &changes.changes).await?;
-        if new.iter().any(is_statement) {
+        if new.iter().any(Derivation::is_statement) {
             let (feed, knowledge) = (&*judge.feed, &*judge.knowledge);
             let by = Stage::Judge;
             changes = worked_through(feed, knowledge, scope, by, reached, STATEMENT_ROUND).await?;
@@ -59,7 +58,8 @@ impl Agent for Comparer {
         }
         // What is over speaks against nothing, and what was settled need not be compared once more.
         new.retain(|fact| fact.valid.end.is_none());
-        let (statements, facts): (Vec<_>, Vec<_>) = new.into_iter().partition(is_statement);
+        let (statements, facts): (Vec<_>, Vec<_>) =
+            new.into_iter().partition(Derivation::is_statement);
         let mut found = self.confirmed(scope, &statements).await?;
         for (subject, new) in by_subject(facts) {
             found.extend(self.conflicts(scope, subject, &new).await?);
@@ -105,7 +105,7 @@ impl Comparer {
             ..Question::default()
         };
         let known = self.judge.knowledge.all_derivations(scope, &known).await?;
-        let known = known.into_iter().filter(|it| !is_statement(it)).collect();
+        let known = known.into_iter().filter(|it| !it.is_statement()).collect();
         let known = nearest(known, new);
         let sentences = |facts: &[Derivation]| facts.iter().filter_map(Sentence::of).collect();
         let (news, knowns): (Vec<_>, Vec<_>) = (sentences(new), sentences(&known));
@@ -157,10 +157,6 @@ impl Comparer {
         }
         Some(conflict)
     }
-}
-
-fn is_statement(fact: &Derivation) -> bool {
-    fact.fact().is_some_and(Draft::is_statement)
 }
 
 fn by_subject(facts: Vec<Derivation>) -> BTreeMap<String, Vec<Derivation>> {

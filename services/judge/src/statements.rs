@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use memfleet_agents::conflicts::Verdict;
 use memfleet_domain::derivation::{Conflict, Contradiction, Derivation, Kind, Origin, Status};
-use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ConflictId, DerivationId, TurnId};
 use memfleet_domain::statement::{ChangeThresholds, RelationScores, StatementRelation};
 use memfleet_domain::turn::{Role, Turn};
@@ -87,7 +86,7 @@ impl LocalJudge {
         };
         for fact in self.knowledge.all_derivations(scope, &question).await? {
             let is_open = fact.valid.end.is_none();
-            if is_open && fact.fact().is_some_and(Draft::is_statement) {
+            if is_open && fact.is_statement() {
                 statements.entry(fact.turns[0]).or_default().push(fact);
             }
         }

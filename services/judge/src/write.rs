@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use memfleet_agents::conflicts::{JUDGE, Verdict, judge};
 use memfleet_domain::derivation::{Conflict, Derivation, Kind, Origin};
-use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::ConflictId;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
@@ -21,9 +20,8 @@ impl Agent for LocalJudge {
     #[instrument(name = "judge", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
         let News { facts, to, more } = self.news(scope, reached).await?;
-        let (statements, facts): (Vec<_>, Vec<_>) = facts
-            .into_iter()
-            .partition(|fact| fact.fact().is_some_and(Draft::is_statement));
+        let (statements, facts): (Vec<_>, Vec<_>) =
+            facts.into_iter().partition(Derivation::is_statement);
         let mut found = self.statement_conflicts(scope, &statements).await?;
         for ((subject, attribute), new) in claims(facts) {
             let related = self.related(scope, subject, attribute).await?;
@@ -92,7 +90,7 @@ impl LocalJudge {
             .derivations(scope, &question, STATEMENT_ROUND, None)
             .await?;
         let mut first = first.items.iter();
-        if first.any(|fact| fact.fact().is_some_and(Draft::is_statement)) {
+        if first.any(Derivation::is_statement) {
             let changes = self
                 .feed
                 .changes_after(scope, reached, STATEMENT_ROUND)

@@ -393,6 +393,11 @@ impl Memory {
         self.derived(Kind::Fact, as_of).await
     }
 
+    /// Facts as they are now.
+    pub async fn facts_now(&self) -> Vec<Derivation> {
+        self.facts(AsOf::default()).await
+    }
+
     /// Episodes as they are now.
     pub async fn episodes(&self) -> Vec<Derivation> {
         self.derived(Kind::Episode, AsOf::default()).await
@@ -426,4 +431,10 @@ impl Memory {
         let page = self.store.conflicts(&home(), &[], 1_000, None).await;
         page.unwrap().items
     }
+}
+
+/// The fact with this text.
+pub fn saying<'f>(facts: &'f [Derivation], text: &str) -> &'f Derivation {
+    let says = |fact: &&Derivation| fact.fact().is_some_and(|draft| draft.text == text);
+    facts.iter().find(says).expect("a fact has this text")
 }

@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use memfleet_agents_together::Memory;
-use memfleet_domain::derivation::{Conflict, Contradiction, Derivation, Origin, Status};
+use memfleet_agents_together::{Memory, saying};
+use memfleet_domain::derivation::{Conflict, Contradiction, Origin, Status};
 use memfleet_domain::statement::{StatementKind, StatementOwner};
-use memfleet_domain::time::AsOf;
 use memfleet_ports::conformance::samples::{home, instant};
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::{Knowledge, Work};
@@ -16,21 +15,12 @@ use memfleet_ports::testing::SentenceReader;
 
 const DAY: i64 = 86_400;
 
-async fn facts(memory: &Memory) -> Vec<Derivation> {
-    memory.facts(AsOf::default()).await
-}
-
-fn saying<'f>(facts: &'f [Derivation], text: &str) -> &'f Derivation {
-    let says = |fact: &&Derivation| fact.fact().is_some_and(|draft| draft.text == text);
-    facts.iter().find(says).unwrap()
-}
-
 #[tokio::test]
 async fn statements_worth_keeping_become_facts_in_their_own_words() {
     let memory = Memory::of_statements().await;
     let said = "Hello! Ich lebe dort. My cat is called Pixel. Is that all?  We moved in May.";
     let turn = memory.say(1, said).await;
-    let facts = facts(&memory).await;
+    let facts = memory.facts_now().await;
     let texts = facts.iter().map(|fact| fact.fact().unwrap().text.as_str());
     let expected = ["My cat is called Pixel.", "We moved in May."];
     assert_eq!(texts.collect::<Vec<_>>(), expected);
@@ -59,7 +49,7 @@ async fn a_statement_that_another_ends_is_closed_where_that_begins() {
     memory.say(1, "I live in Rome.").await;
     memory.say(3, "I like Rome.").await;
     memory.say(10, "I live in Oslo now.").await;
-    let facts = facts(&memory).await;
+    let facts = memory.facts_now().await;
     let (rome, oslo) = (
         saying(&facts, "I live in Rome."),
         saying(&facts, "I live in Oslo now."),
@@ -157,7 +147,7 @@ async fn statements_of_one_instant_end_each_other_not() {
 async fn a_corrected_statement_stands_beside_what_is_said_later() {
     let memory = Memory::of_statements().await;
     memory.say(1, "I live in Rome.").await;
-    let home_ = facts(&memory).await.remove(0);
+    let home_ = memory.facts_now().await.remove(0);
     let request = UpdateRequest {
         space: home().space,
         id: home_.id,
@@ -189,7 +179,7 @@ async fn a_rebuild_by_statements_leaves_no_fact_by_rules_that_had_ended() {
     memory.say(10, "I no longer live in Rome.").await;
     memory.rebuild_as_statements().await;
     memory.settle_alone().await;
-    let facts = facts(&memory).await;
+    let facts = memory.facts_now().await;
     let by_rules = facts
         .iter()
         .filter(|fact| !fact.fact().unwrap().is_statement());

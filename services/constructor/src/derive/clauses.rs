@@ -14,7 +14,7 @@ use crate::extract::{REFINED, lacks_clause, matched};
 /// Statements of a turn in use, with those that a caller corrected.
 pub(super) fn statements_of(known: &[Derivation], turn: TurnId) -> Vec<&Derivation> {
     let of_turn = in_use(known, turn);
-    let stated = of_turn.filter(|fact| fact.fact().is_some_and(Draft::is_statement));
+    let stated = of_turn.filter(|fact| fact.is_statement());
     stated.collect()
 }
 

@@ -62,7 +62,7 @@ impl Gateway {
         now: Timestamp,
     ) -> Result<Vec<Conflict>, Fault> {
         let facts = hits.iter().flat_map(|hit| &hit.facts);
-        let holding = facts.filter(|fact| is_statement(fact) && is_so(fact, now));
+        let holding = facts.filter(|fact| fact.is_statement() && is_so(fact, now));
         let holding: Vec<&Derivation> = holding.take(MAX_COMPARED_STATEMENTS).collect();
         if holding.len() < 2 {
             return Ok(Vec::new());
@@ -101,7 +101,7 @@ impl Gateway {
         let mut groups: Vec<Vec<&Derivation>> = Vec::new();
         let mut lines = Vec::new();
         for hit in hits {
-            let statements = hit.facts.iter().filter(|fact| is_statement(fact));
+            let statements = hit.facts.iter().filter(|fact| fact.is_statement());
             let statements: Vec<&Derivation> = statements.collect();
             let has_ended = statements.iter().any(|fact| has_ended(fact));
             if has_ended && lines.len() + statements.len() <= MAX_READ_STATEMENTS {
@@ -239,7 +239,7 @@ impl<'h> ReadHit<'h> {
         let words = TurnText::of(&hit.turn.accepted);
         // The words of a correction are not those of its turn.
         let said = hit.facts.iter().filter(|fact| {
-            is_statement(fact) && fact.origin != Origin::Corrected && !fact.is_withdrawn()
+            fact.is_statement() && fact.origin != Origin::Corrected && !fact.is_withdrawn()
         });
         let drafts = said.filter_map(Derivation::fact);
         let spans = drafts.map(|draft| {
@@ -311,10 +311,6 @@ fn ordered(mut changes: Vec<TurnChange>, is_of_the_past: bool) -> Vec<(TurnId, T
 /// True for a statement that another took the place of.
 pub(crate) fn has_ended(fact: &Derivation) -> bool {
     fact.succeeded_by.is_some() && fact.origin != Origin::Corrected
-}
-
-pub(super) fn is_statement(fact: &Derivation) -> bool {
-    fact.fact().is_some_and(Draft::is_statement)
 }
 
 #[cfg(test)]

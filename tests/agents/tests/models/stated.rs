@@ -6,10 +6,9 @@ mod settlements;
 
 use std::time::Duration;
 
-use memfleet_agents_together::Memory;
+use memfleet_agents_together::{Memory, saying};
 use memfleet_domain::derivation::{Conflict, Derivation};
 use memfleet_domain::fact::Clause;
-use memfleet_domain::time::AsOf;
 use memfleet_openai::testing::{Scripted, endpoint, garbage};
 use memfleet_ports::conformance::samples::home;
 use memfleet_ports::context::Context;
@@ -21,16 +20,6 @@ use serde_json::Value;
 use crate::over;
 
 const DAY: i64 = 86_400;
-
-/// Facts of a memory as they are now.
-async fn facts(memory: &Memory) -> Vec<Derivation> {
-    memory.facts(AsOf::default()).await
-}
-
-fn saying<'f>(facts: &'f [Derivation], text: &str) -> &'f Derivation {
-    let says = |fact: &&Derivation| fact.fact().is_some_and(|draft| draft.text == text);
-    facts.iter().find(says).unwrap()
-}
 
 fn clause_of<'f>(facts: &'f [Derivation], text: &str) -> Option<&'f Clause> {
     saying(facts, text).fact().unwrap().clause.as_ref()
@@ -82,7 +71,8 @@ async fn replies_of_no_use_change_nothing() {
     memory.say(5, "My cat is called Tom.").await;
     memory.say(6, "My cat is called Tim.").await;
     memory.say(10, "Perhaps I live in Oslo.").await;
-    let before: (Vec<Derivation>, Vec<Conflict>) = (facts(&memory).await, memory.conflicts().await);
+    let before: (Vec<Derivation>, Vec<Conflict>) =
+        (memory.facts_now().await, memory.conflicts().await);
     for seed in 0..60 {
         let reply = match garbage(seed) {
             // No test waits for these.
@@ -98,7 +88,7 @@ async fn replies_of_no_use_change_nothing() {
             memory.advise(stage, over(&memory, exchange)).await;
         }
         memory.settle().await;
-        let after = (facts(&memory).await, memory.conflicts().await);
+        let after = (memory.facts_now().await, memory.conflicts().await);
         assert_eq!(after, before, "{seed}");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use memfleet_agents_together::Memory;
+use memfleet_agents_together::{Memory, saying};
 use memfleet_domain::derivation::{Contradiction, Status};
 use memfleet_openai::testing::{Scripted, endpoint};
 use memfleet_ports::conformance::samples::instant;
@@ -11,7 +11,7 @@ use memfleet_ports::knowledge::Stage;
 use memfleet_prompts::Adviser;
 use serde_json::{Value, json};
 
-use super::{DAY, correct, facts, handle, saying, shown};
+use super::{DAY, correct, handle, shown};
 use crate::{over, statuses};
 
 const ROME: &str = "I live in Rome.";
@@ -56,7 +56,7 @@ async fn a_confirmed_change_ends_the_older_statement() {
     compare(&memory, model.clone()).await;
     assert_eq!(memory.known(20).await, [OSLO]);
     assert_eq!(memory.known(5).await, [ROME]);
-    let facts_now = facts(&memory).await;
+    let facts_now = memory.facts_now().await;
     let rome = saying(&facts_now, ROME);
     assert_eq!(rome.valid.end, Some(instant(10 * DAY)));
     let settled = memory.conflicts().await.remove(0);
@@ -66,7 +66,7 @@ async fn a_confirmed_change_ends_the_older_statement() {
     // Asked again it says nothing new.
     memory.rewind(Stage::Compare).await;
     compare(&memory, model).await;
-    assert_eq!(facts(&memory).await, facts_now);
+    assert_eq!(memory.facts_now().await, facts_now);
     assert_eq!(memory.conflicts().await, [settled]);
 }
 
@@ -74,10 +74,10 @@ async fn a_confirmed_change_ends_the_older_statement() {
 async fn a_change_that_is_not_named_or_doubted_stays_possible() {
     for (pair, confidence) in [([OSLO, ROME], 0.4), ([ROME, OSLO], 0.9)] {
         let memory = moved().await;
-        let before = (facts(&memory).await, memory.conflicts().await);
+        let before = (memory.facts_now().await, memory.conflicts().await);
         let model = says(&memory, pair, "change", confidence);
         compare(&memory, model).await;
-        let after = (facts(&memory).await, memory.conflicts().await);
+        let after = (memory.facts_now().await, memory.conflicts().await);
         assert_eq!(after, before);
     }
 }
@@ -121,12 +121,12 @@ async fn a_contradiction_that_nothing_decides_is_left_for_a_person() {
 async fn a_correction_by_a_caller_stays_and_the_conflict_is_open() {
     let memory = Memory::of_statements().await;
     memory.say(1, "I live in Turin.").await;
-    let turin = facts(&memory).await.remove(0);
+    let turin = memory.facts_now().await.remove(0);
     let corrected = correct(&memory, &turin, ROME).await;
     memory.say(10, OSLO).await;
     assert_eq!(statuses(&memory).await, [Status::Possible]);
     compare(&memory, says(&memory, [OSLO, ROME], "change", 1.0)).await;
-    assert_eq!(*saying(&facts(&memory).await, ROME), corrected);
+    assert_eq!(*saying(&memory.facts_now().await, ROME), corrected);
     assert_eq!(statuses(&memory).await, [Status::Open]);
 }
 

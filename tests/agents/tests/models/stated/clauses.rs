@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use memfleet_agents_together::Memory;
+use memfleet_agents_together::{Memory, saying};
 use memfleet_domain::derivation::{ChangeKind, Derivation, Origin};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::EntityId;
@@ -16,7 +16,7 @@ use memfleet_ports::refresher::Refresher;
 use memfleet_ports::testing::SentenceReader;
 use serde_json::{Value, json};
 
-use super::{call, clause_of, correct, facts, saying};
+use super::{call, clause_of, correct};
 use crate::finding::fact;
 use crate::{model, over};
 
@@ -60,10 +60,10 @@ fn without_clause(fact: &Derivation) -> Draft {
 #[tokio::test]
 async fn each_statement_gets_the_clause_of_the_fact_of_its_words() {
     let memory = said(&format!("{LIVES} {PLAYS}")).await;
-    let before = facts(&memory).await;
+    let before = memory.facts_now().await;
     assert_eq!(before.len(), 2);
     refine(&memory, &[plays(), lives()]).await;
-    let after = facts(&memory).await;
+    let after = memory.facts_now().await;
     for (text, predicate) in [(LIVES, "live in"), (PLAYS, "play")] {
         let (one, other) = (saying(&before, text), saying(&after, text));
         assert_eq!(clause_of(&after, text).unwrap().predicate, predicate);
@@ -87,13 +87,13 @@ async fn each_statement_gets_the_clause_of_the_fact_of_its_words() {
 async fn what_is_read_twice_gives_one_clause() {
     let memory = said(LIVES).await;
     refine(&memory, &[lives(), lives()]).await;
-    let after = facts(&memory).await;
+    let after = memory.facts_now().await;
     assert_eq!(after[0].version, 2);
     memory.rewind(Stage::Refine).await;
     let moved = fact(LIVES, "Ada is in Oslo.", ["Ada", "be in", "Oslo"]);
     refine(&memory, &[lives(), moved]).await;
     memory.settle().await;
-    assert_eq!(facts(&memory).await, after);
+    assert_eq!(memory.facts_now().await, after);
 }
 
 #[tokio::test]
@@ -105,14 +105,14 @@ async fn two_that_read_at_once_give_one_clause() {
         memory.advise_anew(Stage::Refine, model.clone()),
         memory.advise_anew(Stage::Refine, model),
     );
-    assert_eq!(facts(&memory).await[0].version, 2);
+    assert_eq!(memory.facts_now().await[0].version, 2);
 }
 
 #[tokio::test]
 async fn a_fact_of_other_words_is_no_fact() {
     // The reader makes no facts of the weather.
     let memory = said(&format!("{LIVES} The weather is awful.")).await;
-    let before = facts(&memory).await;
+    let before = memory.facts_now().await;
     let awful = fact(
         "The weather is awful.",
         "The weather is awful.",
@@ -120,7 +120,7 @@ async fn a_fact_of_other_words_is_no_fact() {
     );
     let hates = fact(LIVES, "Ada hates Oslo.", ["Ada", "hate", "Oslo"]);
     refine(&memory, &[awful, hates]).await;
-    assert_eq!(facts(&memory).await, before);
+    assert_eq!(memory.facts_now().await, before);
 }
 
 #[tokio::test]
@@ -131,32 +131,32 @@ async fn a_clause_denies_what_its_statement_denies() {
         "Ada does not live in Oslo.",
         ["Ada", "live in", "Oslo"],
     );
-    let before = facts(&memory).await;
+    let before = memory.facts_now().await;
     let lives = fact(
         "live in Oslo.",
         "Ada lives in Oslo.",
         ["Ada", "live in", "Oslo"],
     );
     refine(&memory, &[lives]).await;
-    assert_eq!(facts(&memory).await, before);
+    assert_eq!(memory.facts_now().await, before);
     memory.rewind(Stage::Refine).await;
     denied["negated"] = json!(true);
     refine(&memory, &[denied.clone()]).await;
-    let after = facts(&memory).await;
+    let after = memory.facts_now().await;
     assert!(clause_of(&after, "I don't live in Oslo.").unwrap().negated);
     denied["quote"] = json!(LIVES);
     let memory = said(LIVES).await;
     refine(&memory, &[denied]).await;
-    assert_eq!(clause_of(&facts(&memory).await, LIVES), None);
+    assert_eq!(clause_of(&memory.facts_now().await, LIVES), None);
 }
 
 #[tokio::test]
 async fn a_statement_that_a_caller_corrected_is_left_alone() {
     let memory = said(&format!("{LIVES} {PLAYS}")).await;
-    let oslo = saying(&facts(&memory).await, LIVES).clone();
+    let oslo = saying(&memory.facts_now().await, LIVES).clone();
     let corrected = correct(&memory, &oslo, "I live in Bergen.").await;
     refine(&memory, &[lives(), plays()]).await;
-    let after = facts(&memory).await;
+    let after = memory.facts_now().await;
     assert_eq!(*saying(&after, "I live in Bergen."), corrected);
     assert!(clause_of(&after, PLAYS).is_some());
     assert_eq!(after.len(), 2);
@@ -166,7 +166,7 @@ async fn a_statement_that_a_caller_corrected_is_left_alone() {
 async fn a_correction_has_no_clause_of_other_words() {
     let memory = said(LIVES).await;
     refine(&memory, &[lives()]).await;
-    let oslo = facts(&memory).await.remove(0);
+    let oslo = memory.facts_now().await.remove(0);
     let corrected = correct(&memory, &oslo, "I live in Bergen.").await;
     let draft = corrected.fact().unwrap();
     assert_eq!((&draft.clause, draft.statement), (&None, None));
@@ -177,15 +177,15 @@ async fn a_correction_has_no_clause_of_other_words() {
 async fn a_clause_that_a_caller_undid_stays_undone() {
     let memory = said(LIVES).await;
     refine(&memory, &[lives()]).await;
-    let change = facts(&memory).await[0].change;
+    let change = memory.facts_now().await[0].change;
     let space = home().space;
     let undone = memory.refresher.revert(&call(), &space, change).await;
     undone.unwrap();
-    let before = facts(&memory).await;
+    let before = memory.facts_now().await;
     assert_eq!(clause_of(&before, LIVES), None);
     memory.rewind(Stage::Refine).await;
     refine(&memory, &[lives()]).await;
-    assert_eq!(facts(&memory).await, before);
+    assert_eq!(memory.facts_now().await, before);
 }
 
 #[tokio::test]
@@ -217,16 +217,16 @@ async fn statements_are_derived_before_they_get_clauses() {
     assert!(memory.is_behind(Stage::Refine).await);
     memory.settle().await;
     memory.advise(Stage::Refine, model).await;
-    assert!(clause_of(&facts(&memory).await, LIVES).is_some());
+    assert!(clause_of(&memory.facts_now().await, LIVES).is_some());
 }
 
 #[tokio::test]
 async fn a_rebuild_leaves_the_clauses_of_what_it_confirms() {
     let memory = said(&format!("{LIVES} {PLAYS}")).await;
     refine(&memory, &[plays(), lives()]).await;
-    let before = facts(&memory).await;
+    let before = memory.facts_now().await;
     memory.rebuild_as_statements().await;
-    assert_eq!(facts(&memory).await, before);
+    assert_eq!(memory.facts_now().await, before);
     assert!(clause_of(&before, LIVES).is_some());
 }
 
@@ -248,13 +248,13 @@ async fn a_clause_draws_on_the_turns_that_its_words_are_from() {
     let mut found = fact("I paint it", "Ada paints Wanda.", ["Ada", "paint", "Wanda"]);
     (found["turn"], found["related"]) = (json!("T2"), json!(["T1"]));
     refine(&memory, &[found]).await;
-    let painted = facts(&memory).await.remove(0);
+    let painted = memory.facts_now().await.remove(0);
     assert_eq!(painted.fact().unwrap().predicate(), "paint");
     assert_eq!(painted.turns, [paints.id, name.id]);
     // Without the name it is a statement again.
     memory.forget(&[name.id]).await;
     memory.settle().await;
-    let left = facts(&memory).await;
+    let left = memory.facts_now().await;
     assert_eq!(clause_of(&left, "I paint it today."), None);
     assert_eq!(left[0].turns, [paints.id]);
 }
@@ -267,7 +267,7 @@ async fn a_statement_with_a_clause_is_compared_by_its_words() {
     memory.say(10, "I live in Rome now.").await;
     assert_eq!(memory.known(5).await, [LIVES]);
     assert_eq!(memory.known(20).await, ["I live in Rome now."]);
-    assert!(clause_of(&facts(&memory).await, LIVES).is_some());
+    assert!(clause_of(&memory.facts_now().await, LIVES).is_some());
 }
 
 #[tokio::test]

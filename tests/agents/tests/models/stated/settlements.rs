@@ -1,6 +1,6 @@
 //! Settlements of statements, reviewed by a model.
 
-use memfleet_agents_together::Memory;
+use memfleet_agents_together::{Memory, saying};
 use memfleet_domain::derivation::{Derivation, Status};
 use memfleet_domain::time::TimeRange;
 use memfleet_openai::testing::{Scripted, endpoint};
@@ -8,7 +8,7 @@ use memfleet_ports::conformance::samples::home;
 use memfleet_ports::knowledge::{ChangeFilter, Knowledge, Stage};
 use serde_json::json;
 
-use super::{clause_of, facts, saying, shown};
+use super::{clause_of, shown};
 use crate::finding::fact;
 use crate::{model, over, statuses};
 
@@ -34,7 +34,7 @@ async fn reviewed(memory: &Memory, action: &str, since: Option<&str>) {
 }
 
 async fn rome(memory: &Memory) -> Derivation {
-    let known = facts(memory).await;
+    let known = memory.facts_now().await;
     let id = saying(&known, ROME).id;
     let versions = memory.store.versions(&home(), id).await.unwrap();
     versions.last().unwrap().clone()
@@ -66,10 +66,10 @@ async fn a_review_is_shown_the_words_of_both_with_their_speaker() {
         }
         Scripted::Says(json!({"decisions": []}).to_string())
     });
-    let before = facts(&memory).await;
+    let before = memory.facts_now().await;
     memory.advise(Stage::Review, over(&memory, exchange)).await;
     assert!(!memory.is_behind(Stage::Review).await);
-    assert_eq!(facts(&memory).await, before);
+    assert_eq!(memory.facts_now().await, before);
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn a_review_dates_a_statement_by_words_of_its_turn() {
     reviewed(&memory, "update", Some("2023-12-04")).await;
     let since = Some("2023-12-04T00:00:00Z".parse().unwrap());
     assert_eq!(rome(&memory).await.valid.end, since);
-    let known = facts(&memory).await;
+    let known = memory.facts_now().await;
     let oslo = saying(&known, "I live in Oslo since 4 December 2023.");
     let (start, end) = (since, None);
     assert_eq!(oslo.valid, TimeRange { start, end });
@@ -92,7 +92,7 @@ async fn a_settlement_is_reviewed_though_the_statement_has_a_clause_since() {
     let reply = json!({ "facts": [lives] }).to_string();
     let adviser = model(&memory, Scripted::Says(reply));
     memory.advise(Stage::Refine, adviser).await;
-    let known = facts(&memory).await;
+    let known = memory.facts_now().await;
     assert!(clause_of(&known, ROME).is_some());
     assert_eq!(rome(&memory).await.valid, closed.valid);
     reviewed(&memory, "keep_both", None).await;
