@@ -13,6 +13,7 @@ import torch
 from .data import CorpusPart
 from .evaluation import line_figures, name_figures, need_figures, pair_figures, statement_figures, tense_figures
 from .export import export_reader
+from .histories import asked_history_examples, history_examples
 from .names import name_examples
 from .needs import space_examples
 from .pairs import asked_examples, group_examples, pair_examples
@@ -32,7 +33,7 @@ def main() -> None:
     parser.add_argument("--meetings", type=Path, help="folder that fetch_meetings.py wrote; without it meetings are left out")
     parser.add_argument("--out", type=Path, default=Path("target/reader"), help="checkpoint, weights and figures")
     parser.add_argument("--frozen", type=int, default=4, help="lower layers that stay those of the base")
-    parser.add_argument("--passes", default="2.5,1.5,2,1,1,1,1,20,5", help="passes over turns, pairs of scenarios, groups of pairs, unrelated pairs, pairs behind questions, memories, questions, named turns and lines")
+    parser.add_argument("--passes", default="2.5,1.5,2,1,1,1,1,1,20,5", help="passes over turns, pairs of scenarios, groups of pairs, unrelated pairs, pairs behind questions, pairs of long conversations, memories, questions, named turns and lines")
     parser.add_argument("--scenarios", type=int, help="train on this many scenarios, without contrast sets and pairs: for learning curves")
     parser.add_argument("--init", type=Path, help="weights (`reader.pt`) to go on from; default: the base")
     parser.add_argument("--heads-only", action="store_true", help="leave all layers as they are")
@@ -94,6 +95,9 @@ def evaluate(reader: Reader, options: argparse.Namespace) -> dict:
     if part.groups:
         figures["groups"] = pair_figures(reader, group_examples(part.groups, builder))
     figures["asked"] = pair_figures(reader, asked_examples(scenarios, builder))
+    if part.histories:
+        figures["histories"] = pair_figures(reader, history_examples(part.histories, builder))
+        figures["asked of histories"] = pair_figures(reader, asked_history_examples(part.histories, builder))
     figures["tenses"] = tense_figures(reader, tense_examples(scenarios, part.spaces, builder))
     if part.named:
         figures["names"] = name_figures(reader, name_examples(part.named, builder))

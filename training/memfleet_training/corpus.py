@@ -108,7 +108,7 @@ def read_groups(folder: Path) -> list[PairGroup]:
 
 def _marked_turn(rest: str) -> Turn:
     """Turn with the one statement that stands in double brackets."""
-    turn = _turn(rest)
+    turn = read_turn(rest)
     before, _, behind = turn.text.partition("[[")
     span, _, after = behind.partition("]]")
     turn.text = before + span + after
@@ -133,7 +133,7 @@ def read_file(path: Path) -> list[Scenario]:
             number, language, kind = (part.strip() for part in rest.split("|"))
             scenarios.append(Scenario(path.parent.name, number, language, kind))
         elif head == "@":
-            scenarios[-1].turns.append(_turn(rest))
+            scenarios[-1].turns.append(read_turn(rest))
         elif head == "-":
             turn = scenarios[-1].turns[-1]
             turn.statements.append(_statement(rest, turn))
@@ -146,7 +146,7 @@ def read_file(path: Path) -> list[Scenario]:
     return scenarios
 
 
-def _turn(rest: str) -> Turn:
+def read_turn(rest: str) -> Turn:
     found = re.match(r"(\S+) ([^:|]{1,60}): (.+)$", rest)
     speaker = found[2].strip()
     text = found[3].strip().replace(" ⏎ ", "\n")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .corpus import PairGroup, Scenario, read_groups, read_meetings, read_part
+from .histories import asked_history_examples, history_examples, read_histories
 from .lines import LineExample, line_examples, talk_examples
 from .names import NamedTurn, name_examples, read_named_turns
 from .needs import Space, question_examples, read_spaces, space_examples
@@ -35,6 +36,7 @@ class CorpusPart:
         self.line_labels = corpus / "lines" / part
         self.talk_folder = corpus / "talks" / part
         self.meetings: list[Scenario] = read_meetings(meetings / part) if meetings else []
+        self.histories: list[Scenario] = [] if limit else read_histories(corpus / "histories" / part)
         self.spaces: list[Space] = read_spaces(corpus / "needs" / part)
 
     def lines(self, builder: SequenceBuilder) -> list[LineExample]:
@@ -54,6 +56,7 @@ class CorpusPart:
             "groups": group_examples(self.groups, builder),
             "unrelated": unrelated_examples(talks, self.groups, builder, share=UNRELATED_SHARE),
             "asked": asked_examples(talks, builder),
+            "histories": history_examples(self.histories, builder) + asked_history_examples(self.histories, builder),
             "needs": space_examples(self.spaces, builder) + question_examples(talks, builder),
             "tenses": tense_examples(talks, self.spaces, builder),
             "names": name_examples(self.named, builder),

@@ -21,7 +21,7 @@ from .statements import StatementReader
 from .tenses import TenseReader
 
 CHECKPOINT_SECONDS = 180
-TASKS = ("statements", "pairs", "groups", "unrelated", "asked", "needs", "tenses", "names", "lines")
+TASKS = ("statements", "pairs", "groups", "unrelated", "asked", "histories", "needs", "tenses", "names", "lines")
 # Heads whose weights are written: all tasks of pairs share one.
 HEADS = ("statements", "pairs", "needs", "tenses", "names", "lines")
 
@@ -44,7 +44,7 @@ class Reader(nn.Module):
 
     def head(self, task: str) -> nn.Module:
         """The head that learns from the examples of a task."""
-        return self.pairs if task in ("groups", "unrelated", "asked") else getattr(self, task)
+        return self.pairs if task in ("groups", "unrelated", "asked", "histories") else getattr(self, task)
 
 
 def joint_batches(

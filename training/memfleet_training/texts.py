@@ -31,6 +31,10 @@ class SequenceBuilder:
         ids = tokenizer.encode("a").ids
         self.opening, self.closing = ids[0], ids[-1]
 
+    def pieces(self, text: str) -> set[int]:
+        """Word pieces of a text."""
+        return set(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
     def build(self, *parts: tuple[str, str, int, bool]) -> tuple[list[int], list[Segment]]:
         """Sequence of parts: head, text, pieces of the text at most, and whether its end is kept if it is longer."""
         ids = [self.opening]

@@ -1,13 +1,14 @@
 //! The understanding corpus (`data/understanding`, whose README has the formats): scenarios, which
 //! are short conversations whose clauses, pairs of statements and questions are labelled; contrast
 //! sets of them; pairs of statements alone; turns whose names are marked; judged lines of scenarios
-//! and of long talks; prompts with the memory that they meet; labels of the clauses of real
+//! and of long talks; long conversations with all their changes; prompts with the memory that they meet; labels of the clauses of real
 //! meetings.
 
 mod checking;
 mod contrast;
 mod corpus;
 mod folders;
+mod histories;
 mod judged;
 mod lines;
 mod meetings;
@@ -23,6 +24,7 @@ use memfleet_domain::statement::{StatementKind, StatementOwner, StatementRelatio
 pub use checking::ScenarioBounds;
 pub use corpus::{MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, UnderstandingCorpus};
 pub use folders::{CorpusError, WriterFolder};
+pub use histories::{History, HistoryChange, HistoryQuestion};
 pub use judged::{JudgedLine, LineJudgement};
 pub use lines::LineError;
 pub use meetings::{LabelledClause, MeetingLabels, MeetingTurn};

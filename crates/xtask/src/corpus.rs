@@ -33,6 +33,7 @@ pub fn check(root: &Path) -> Result<()> {
     print_names(&corpus);
     print_lines(&corpus);
     print_talks(&corpus);
+    print_histories(&corpus);
     print_needs(&corpus);
     print_meetings(&corpus);
     let most = shared.values().copied().fold(0.0, f64::max);
@@ -100,6 +101,22 @@ fn print_talks(corpus: &UnderstandingCorpus) {
         judgements(sentences.map(|it| it.judgement))
     );
     println!("  languages: {}", counts(talks.map(|it| &it.language)));
+}
+
+fn print_histories(corpus: &UnderstandingCorpus) {
+    let histories = corpus.histories.iter().flat_map(|it| &it.items);
+    let turns: usize = histories.clone().map(|it| it.turns.len()).sum();
+    let changes = histories.clone().flat_map(|it| &it.changes);
+    let questions = histories.clone().flat_map(|it| &it.questions);
+    let changed = questions.clone().filter(|it| !it.wrong_evidence.is_empty());
+    println!(
+        "histories: {} {turns} turns, {} changes, {} questions, {} of them about what changed",
+        sizes(&corpus.histories),
+        changes.count(),
+        questions.count(),
+        changed.count()
+    );
+    println!("  languages: {}", counts(histories.map(|it| &it.language)));
 }
 
 fn judgements(list: impl Iterator<Item = LineJudgement>) -> String {

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::checking::folded;
 use super::folders::{self, CorpusError, WriterFolder};
 use super::{
-    JudgedLine, JudgedTalk, LabelledScenario, MeetingLabels, NamedTurn, NeedSpace, PairGroup,
-    ScenarioBounds, ScenarioTurn, contrast, read,
+    History, JudgedLine, JudgedTalk, LabelledScenario, MeetingLabels, NamedTurn, NeedSpace,
+    PairGroup, ScenarioBounds, ScenarioTurn, contrast, read,
 };
 
 /// Characters of a run of text that two writers should not share.
@@ -41,6 +41,8 @@ pub struct UnderstandingCorpus {
     pub lines: Vec<WriterFolder<JudgedLine>>,
     /// Long talks whose sentences are judged the same way.
     pub talks: Vec<WriterFolder<JudgedTalk>>,
+    /// Long conversations with all their changes.
+    pub histories: Vec<WriterFolder<History>>,
     /// Prompts for need, by space.
     pub needs: Vec<WriterFolder<NeedSpace>>,
     /// Labels of real meetings, by piece.
@@ -57,6 +59,7 @@ impl UnderstandingCorpus {
             names: folders::load(&folder.join("names"), |_, text| NamedTurn::read(text))?,
             lines: folders::load(&folder.join("lines"), |_, text| JudgedLine::read(text))?,
             talks: folders::load(&folder.join("talks"), |_, text| JudgedTalk::read(text))?,
+            histories: folders::load(&folder.join("histories"), |_, text| History::read(text))?,
             needs: folders::load(&folder.join("needs"), |number, text| {
                 Ok(vec![NeedSpace::read(number, text)?])
             })?,
@@ -82,6 +85,7 @@ impl UnderstandingCorpus {
         problems.extend(self.group_problems());
         problems.extend(self.line_problems());
         problems.extend(self.talk_problems());
+        problems.extend(self.history_problems());
         problems.extend(self.space_problems());
         problems.extend(self.meeting_problems());
         problems
@@ -96,6 +100,7 @@ impl UnderstandingCorpus {
             writers(&self.names),
             writers(&self.lines),
             writers(&self.talks),
+            writers(&self.histories),
             writers(&self.needs),
             writers(&self.meetings),
         ];
@@ -129,6 +134,20 @@ impl UnderstandingCorpus {
                     ));
                 }
             }
+        }
+        problems
+    }
+
+    fn history_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut numbers = HashSet::new();
+        for (writer, history) in items(&self.histories) {
+            let number = &history.number;
+            if !numbers.insert((writer, number)) {
+                problems.push(format!("{writer} {number}: the number is taken"));
+            }
+            let own = history.problems().into_iter();
+            problems.extend(own.map(|problem| format!("{writer} {number}: {problem}")));
         }
         problems
     }
@@ -264,6 +283,11 @@ impl UnderstandingCorpus {
             let texts = talk.turns.iter().map(|turn| &turn.said.text);
             texts.for_each(|text| add_runs(text, runs));
         }
+        for (writer, history) in items(&self.histories) {
+            let runs = runs.entry(writer).or_default();
+            let texts = history.turns.iter().map(|turn| &turn.said.text);
+            texts.for_each(|text| add_runs(text, runs));
+        }
         for (writer, space) in items(&self.needs) {
             let runs = runs.entry(writer).or_default();
             let lines = space.lines.iter().map(|line| &line.said.text);
@@ -363,6 +387,7 @@ mod tests {
             names: Vec::new(),
             lines: Vec::new(),
             talks: Vec::new(),
+            histories: Vec::new(),
             needs: Vec::new(),
             meetings: Vec::new(),
         }

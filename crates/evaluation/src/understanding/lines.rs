@@ -115,6 +115,21 @@ fn place(text: &str) -> Result<StatementPlace, String> {
     })
 }
 
+/// Places of turns that state a right answer (`e=1,2`) and of those that state a wrong one (`s=0`).
+pub(super) fn places(lists: &str) -> Result<[Vec<usize>; 2], String> {
+    let mut places = [Vec::new(), Vec::new()];
+    for list in lists.split_whitespace() {
+        let at = match list.split_once('=') {
+            Some(("e", list)) => (0, list),
+            Some(("s", list)) => (1, list),
+            _ => return Err(format!("`{list}` is neither e= nor s=")),
+        };
+        let numbers = at.1.split(',').filter(|it| !it.is_empty());
+        places[at.0] = numbers.map(number).collect::<Result<_, _>>()?;
+    }
+    Ok(places)
+}
+
 /// A number from 0.
 pub(super) fn number(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("`{text}` is no number"))

@@ -3,7 +3,7 @@
 use memfleet_domain::statement::StatementKind;
 
 use super::lines::{
-    LineError, date, details, fields, named, number, pair, read_lines, spoken, time,
+    LineError, date, details, fields, named, pair, places, read_lines, spoken, time,
 };
 use super::{
     LabelledScenario, LabelledStatement, QuestionTense, ScenarioKind, ScenarioQuestion,
@@ -52,7 +52,8 @@ fn heading(line: &str) -> Result<LabelledScenario, String> {
     })
 }
 
-fn turn(line: &str) -> Result<ScenarioTurn, String> {
+/// Turn without statements.
+pub(super) fn turn(line: &str) -> Result<ScenarioTurn, String> {
     let parts = line.split_once(' ');
     let (at, said) = parts.ok_or("a turn is time, speaker, colon and text")?;
     Ok(ScenarioTurn {
@@ -103,27 +104,16 @@ fn question(line: &str) -> Result<ScenarioQuestion, String> {
         let listed = listed.ok_or_else(|| format!("`{field}` does not begin with `{mark}`"))?;
         Ok(listed.split(" ; ").map(|it| it.trim().to_owned()).collect())
     };
-    let mut question = ScenarioQuestion {
+    let [evidence, wrong_evidence] = places(turns)?;
+    Ok(ScenarioQuestion {
         tense: named(tense, QuestionTense::named, "a tense")?,
         asked_at: time(asked_at)?,
         text: text.to_owned(),
         right: strings(right, '+')?,
         wrong: strings(wrong, '-')?,
-        evidence: Vec::new(),
-        wrong_evidence: Vec::new(),
-    };
-    for list in turns.split_whitespace() {
-        let numbers = |list: &str| -> Result<Vec<usize>, String> {
-            let numbers = list.split(',').filter(|it| !it.is_empty());
-            numbers.map(number).collect()
-        };
-        match list.split_once('=') {
-            Some(("e", list)) => question.evidence = numbers(list)?,
-            Some(("s", list)) => question.wrong_evidence = numbers(list)?,
-            _ => return Err(format!("`{list}` is neither e= nor s=")),
-        }
-    }
-    Ok(question)
+        evidence,
+        wrong_evidence,
+    })
 }
 
 #[cfg(test)]

@@ -199,7 +199,8 @@ struct ChangedPair<'h> {
     judge: &'h str,
 }
 
-/// Pairs of hits that possible changes part, as many as are read, those of the first hits.
+/// Pairs of hits that possible changes part, those of the first hits: of each version of the reader
+/// that found them as many as are read, since only those of the present one will be.
 fn changed_pairs<'h>(hits: &[&'h Hit], possible: &'h [Conflict]) -> Vec<ChangedPair<'h>> {
     let stated = hits.iter().enumerate();
     let stated = stated.flat_map(|(at, hit)| hit.facts.iter().map(move |fact| (fact.id, at)));
@@ -210,13 +211,18 @@ fn changed_pairs<'h>(hits: &[&'h Hit], possible: &'h [Conflict]) -> Vec<ChangedP
         let places = [change.older, change.newer].map(|id| stated.get(&id).copied());
         if let [Some(older), Some(newer)] = places
             && older != newer
-            && known.insert([older, newer])
+            && known.insert(([older, newer], &change.judge))
         {
             pairs.push(([older, newer], &*change.judge));
         }
     }
     pairs.sort_by_key(|([older, newer], _)| *older.min(newer));
-    pairs.truncate(MAX_READ_PAIRS);
+    let mut of_judges: HashMap<&str, usize> = HashMap::new();
+    pairs.retain(|(_, judge)| {
+        let count = of_judges.entry(judge).or_default();
+        *count += 1;
+        *count <= MAX_READ_PAIRS
+    });
     let pairs = pairs
         .into_iter()
         .map(|([older, newer], judge)| ChangedPair {
@@ -315,9 +321,55 @@ pub(crate) fn has_ended(fact: &Derivation) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use memfleet_ports::conformance::samples;
+    use memfleet_domain::turn::Turn;
+    use memfleet_ports::conformance::{knowledge, samples};
 
     use super::*;
+
+    /// Hit on a turn that states its name.
+    fn stating(name: &str) -> Hit {
+        let accepted = samples::turn(name, name);
+        Hit {
+            space: samples::home().space,
+            facts: vec![knowledge::statement(&accepted, name, samples::instant(1))],
+            turn: Turn {
+                accepted,
+                position: 1,
+                replaced: None,
+            },
+            score: 1.0,
+            relevance: None,
+            passage: (0, 0),
+            signals: Vec::new(),
+            neighbours: Vec::new(),
+            outdated: None,
+        }
+    }
+
+    #[test]
+    fn changes_that_another_reader_found_take_no_places() {
+        let hits: Vec<Hit> = (0..8).map(|at| stating(&format!("turn {at}"))).collect();
+        let hits: Vec<&Hit> = hits.iter().collect();
+        let found = |judge: &str| {
+            let pairs = hits.windows(2);
+            let pairs = pairs.map(|pair| Conflict {
+                judge: judge.into(),
+                ..knowledge::conflict(&pair[0].facts[0], &pair[1].facts[0])
+            });
+            pairs.collect::<Vec<_>>()
+        };
+        let possible = [found("earlier"), found("present")].concat();
+        let pairs = changed_pairs(&hits, &possible);
+        for judge in ["earlier", "present"] {
+            let of_judge = pairs.iter().filter(|it| it.judge == judge);
+            let older: Vec<TurnId> = of_judge.map(|it| it.older.turn.accepted.id).collect();
+            let first = hits.iter().take(MAX_READ_PAIRS);
+            assert_eq!(
+                older,
+                first.map(|hit| hit.turn.accepted.id).collect::<Vec<_>>()
+            );
+        }
+    }
 
     fn turn(name: &str) -> TurnId {
         samples::turn(name, name).id

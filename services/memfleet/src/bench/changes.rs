@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use chrono::NaiveDateTime;
 use clap::Args;
 use memfleet_evaluation::understanding::{
-    LabelledScenario, QuestionTense, ScenarioQuestion, ScenarioTurn, UnderstandingCorpus,
+    History, HistoryQuestion, LabelledScenario, QuestionTense, ScenarioQuestion, ScenarioTurn,
+    UnderstandingCorpus,
 };
-use memfleet_evaluation::{Conversation, Dataset, Question as DatasetQuestion, Role, Turn};
+use memfleet_evaluation::{Conversation, Dataset, Role, Turn};
 use memfleet_gateway::Gateway;
 use memfleet_ports::knowledge::{Question, Stage};
 use memfleet_ports::memory::{Memory, RecallRequest};
@@ -66,6 +67,15 @@ impl ScenarioArgs {
         Ok(conversations)
     }
 
+    /// The long conversations.
+    fn histories(&self) -> Result<Vec<History>, BoxError> {
+        let corpus = UnderstandingCorpus::load(&self.corpus)?;
+        let writers = corpus.histories.into_iter();
+        let writers = writers.filter(|it| it.part == self.part);
+        let histories = writers.flat_map(|writer| writer.items);
+        Ok(histories.step_by(self.every.get()).collect())
+    }
+
     /// The scenarios.
     pub(super) fn scenarios(&self) -> Result<Vec<LabelledScenario>, BoxError> {
         let corpus = UnderstandingCorpus::load(&self.corpus)?;
@@ -89,7 +99,7 @@ pub(super) async fn remembered(
     let bar = progress("remembering", scenarios.len());
     for (number, scenario) in scenarios.iter().enumerate() {
         let name = format!("scenario-{number}");
-        let mut told = vec![conversation(scenario)];
+        let mut told = vec![conversation(&scenario.number, &scenario.turns)];
         told.extend(among.iter().cycle().nth(number).cloned());
         corpora.push(Corpus::remember(&*bench.node.gateway, &name, &told).await?);
         bar.inc(1);
@@ -104,6 +114,9 @@ pub(super) async fn remembered(
 pub struct ChangesArgs {
     #[command(flatten)]
     scenarios: ScenarioArgs,
+    /// Leave out the long conversations of the corpus
+    #[arg(long)]
+    without_histories: bool,
     /// Data sets of conversations whose questions are asked, too, each in a space of its own
     #[arg(long, value_name = "FILE")]
     conversations: Vec<PathBuf>,
@@ -135,7 +148,11 @@ pub struct ChangesReport {
     unchanged: BTreeMap<&'static str, OrderFigures>,
     /// Questions about an earlier value, about all values, and as of a date.
     past: BTreeMap<&'static str, OrderFigures>,
-    /// Questions of conversations.
+    /// Questions of the long conversations of the corpus about what changed, present or past.
+    changed_in_histories: OrderFigures,
+    /// Questions of these about what did not change.
+    unchanged_in_histories: RankFigures,
+    /// Questions of data sets of conversations.
     conversations: RankFigures,
     /// Stale turns among the hits of questions about the present.
     stale_hits: usize,
@@ -205,10 +222,10 @@ pub struct RankFigures {
 }
 
 impl RankFigures {
-    fn add(&mut self, question: &DatasetQuestion, corpus: &Corpus, hits: [&[Hit]; 2]) {
+    fn add(&mut self, evidence: &[usize], corpus: &Corpus, hits: [&[Hit]; 2]) {
         let is_evidence = |hit: &Hit| {
             let place = corpus.places.get(&hit.turn.accepted.id);
-            place.is_some_and(|place| question.evidence.contains(place))
+            place.is_some_and(|place| evidence.contains(place))
         };
         self.questions += 1;
         for (at, hits) in hits.into_iter().enumerate() {
@@ -225,11 +242,11 @@ impl RankFigures {
         self.marked += marks.iter().filter(|is_marked| **is_marked).count();
     }
 
-    fn row(&self) -> String {
+    fn row(&self, name: &str) -> String {
         let share = |count| percent(count, self.questions);
         let mean = |sum: f64| 100.0 * sum / self.questions.max(1) as f64;
         format!(
-            "conversations    {:5}  first {:.1} to {:.1} %, first three {:.1} to {:.1} %, MRR {:.1} to {:.1}; marked {:.1} % of {} turns of the evidence",
+            "{name:16} {:5}  first {:.1} to {:.1} %, first three {:.1} to {:.1} %, MRR {:.1} to {:.1}; marked {:.1} % of {} turns of the evidence",
             self.questions,
             share(self.first[0]),
             share(self.first[1]),
@@ -257,8 +274,13 @@ impl ChangesReport {
         lines.extend(groups.map(|(name, figures)| figures.row(name)));
         lines.push("what did not change: first hit right, as found and as recalled".to_owned());
         lines.extend(self.unchanged.iter().map(|(name, it)| it.row(name)));
+        if self.changed_in_histories.questions > 0 {
+            lines.push("long conversations: the right value before the wrong one, and turns of the evidence".to_owned());
+            lines.push(self.changed_in_histories.row("changed"));
+            lines.push(self.unchanged_in_histories.row("unchanged"));
+        }
         if self.conversations.questions > 0 {
-            lines.push(self.conversations.row());
+            lines.push(self.conversations.row("conversations"));
         }
         lines.push(format!(
             "marked: {:.1} % of {} stale hits, {:.1} % of {} right ones",
@@ -296,6 +318,12 @@ pub async fn measure(
         bar.inc(1);
     }
     bar.finish_and_clear();
+    let histories = match args.without_histories {
+        true => Vec::new(),
+        false => args.scenarios.histories()?,
+    };
+    let (changed_in_histories, unchanged_in_histories) =
+        in_histories(&bench, &histories, &mut count).await?;
     let files = &args.conversations;
     let conversations = in_conversations(&bench, files, &mut count.added).await?;
     bench.stop().await;
@@ -314,6 +342,8 @@ pub async fn measure(
         by_kind: count.by_kind,
         unchanged: count.unchanged,
         past: count.past,
+        changed_in_histories,
+        unchanged_in_histories,
         conversations,
         stale_hits: count.stale[0],
         stale_marked: percent(count.stale[1], count.stale[0]),
@@ -371,12 +401,69 @@ async fn in_conversations(
     for corpus in &corpora {
         for question in &corpus.questions {
             let [found, recalled] = asked(gateway, corpus, &question.text, added).await?;
-            figures.add(question, corpus, [&found, &recalled]);
+            figures.add(&question.evidence, corpus, [&found, &recalled]);
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
     Ok(figures)
+}
+
+/// Asks the questions of long conversations: about what changed, and about what did not.
+async fn in_histories(
+    bench: &Bench,
+    histories: &[History],
+    count: &mut Count,
+) -> Result<(OrderFigures, RankFigures), BoxError> {
+    let gateway = &bench.node.gateway;
+    let mut corpora = Vec::with_capacity(histories.len());
+    for (number, history) in histories.iter().enumerate() {
+        let told = conversation(&history.number, &history.turns);
+        let name = format!("history-{number}");
+        corpora.push(Corpus::remember(&**gateway, &name, &[told]).await?);
+    }
+    bench.derived(&STAGES).await?;
+    let (mut changed, mut unchanged) = (OrderFigures::default(), RankFigures::default());
+    let bar = progress("asking of long conversations", histories.len());
+    for (history, corpus) in histories.iter().zip(&corpora) {
+        for question in &history.questions {
+            let HistoryQuestion {
+                evidence,
+                wrong_evidence,
+                ..
+            } = question;
+            let [found, recalled] =
+                asked(gateway, corpus, &question.text, &mut count.added).await?;
+            if wrong_evidence.is_empty() {
+                unchanged.add(evidence, corpus, [&found, &recalled]);
+                continue;
+            }
+            let [before, after] = [&found, &recalled]
+                .map(|hits| is_right_first(hits, corpus, evidence, wrong_evidence));
+            changed.add(before, after);
+            if before && !after {
+                let name = format!("{} {}", history.genre, history.number);
+                let broken = Broken {
+                    name,
+                    question: &question.text,
+                    right: evidence,
+                    wrong: wrong_evidence,
+                };
+                count.broken.push(broken.line(corpus, &recalled));
+            }
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok((changed, unchanged))
+}
+
+/// True where the first hit that states a right value or a wrong one states a right one.
+fn is_right_first(hits: &[Hit], corpus: &Corpus, right: &[usize], wrong: &[usize]) -> bool {
+    let places = hits.iter();
+    let mut places = places.filter_map(|hit| corpus.places.get(&hit.turn.accepted.id));
+    let told = places.find(|place| right.contains(place) || wrong.contains(place));
+    told.is_some_and(|place| right.contains(place))
 }
 
 /// Counts of a measurement under way.
@@ -437,15 +524,7 @@ impl Count {
         [found, recalled]: [&[Hit]; 2],
     ) {
         let place = |hit: &Hit| corpus.places.get(&hit.turn.accepted.id).copied();
-        let is_right = |hits: &[Hit]| {
-            let places = hits.iter().filter_map(place);
-            let mut told = places.filter_map(|place| {
-                let is_wrong = question.wrong_evidence.contains(&place);
-                let is_right = question.evidence.contains(&place);
-                (is_wrong || is_right).then_some(is_right)
-            });
-            told.next() == Some(true)
-        };
+        let (right, wrong) = (&question.evidence, &question.wrong_evidence);
         if question.evidence.is_empty() {
             return;
         }
@@ -460,12 +539,17 @@ impl Count {
                 let first = hits.first().and_then(place);
                 first.is_some_and(|place| question.evidence.contains(&place))
             }
-            false => is_right(hits),
+            false => is_right_first(hits, corpus, right, wrong),
         };
         let (before, after) = (is_right(found), is_right(recalled));
         if before && !after {
-            self.broken
-                .push(broken(scenario, question, corpus, recalled));
+            let broken = Broken {
+                name: format!("{} {}", scenario.kind, scenario.number),
+                question: &question.text,
+                right,
+                wrong,
+            };
+            self.broken.push(broken.line(corpus, recalled));
         }
         let figures = match is_now {
             true if is_unchanged => self.unchanged.entry(group),
@@ -493,35 +577,39 @@ impl Count {
     }
 }
 
-/// A question that was right before and wrong after, with the first turns recalled.
-fn broken(
-    scenario: &LabelledScenario,
-    question: &ScenarioQuestion,
-    corpus: &Corpus,
-    recalled: &[Hit],
-) -> String {
-    let first = recalled.iter().take(3).map(|hit| {
-        let accepted = &hit.turn.accepted;
-        let place = corpus.places.get(&accepted.id);
-        let place = place.map_or_else(String::new, ToString::to_string);
-        format!("{place}: {}", accepted.content.text)
-    });
-    format!(
-        "{} {}: {} (right {:?}, wrong {:?}) => {}",
-        scenario.kind,
-        scenario.number,
-        question.text,
-        question.evidence,
-        question.wrong_evidence,
-        first.collect::<Vec<_>>().join(" / ")
-    )
+/// A question that was right before and wrong after.
+struct Broken<'q> {
+    name: String,
+    question: &'q str,
+    right: &'q [usize],
+    wrong: &'q [usize],
 }
 
-/// A scenario as it is remembered, one session a day.
-fn conversation(scenario: &LabelledScenario) -> Conversation {
-    let turns = scenario.turns.iter().enumerate();
+impl Broken<'_> {
+    /// It in a line, with the first turns recalled.
+    fn line(&self, corpus: &Corpus, recalled: &[Hit]) -> String {
+        let first = recalled.iter().take(3).map(|hit| {
+            let accepted = &hit.turn.accepted;
+            let place = corpus.places.get(&accepted.id);
+            let place = place.map_or_else(String::new, ToString::to_string);
+            format!("{place}: {}", accepted.content.text)
+        });
+        format!(
+            "{}: {} (right {:?}, wrong {:?}) => {}",
+            self.name,
+            self.question,
+            self.right,
+            self.wrong,
+            first.collect::<Vec<_>>().join(" / ")
+        )
+    }
+}
+
+/// A conversation as it is remembered, one session a day.
+fn conversation(id: &str, turns: &[ScenarioTurn]) -> Conversation {
+    let turns = turns.iter().enumerate();
     Conversation {
-        id: scenario.number.clone(),
+        id: id.to_owned(),
         turns: turns.map(|(place, turn)| said(place, turn)).collect(),
         ..Conversation::default()
     }
