@@ -122,6 +122,7 @@ def labelled(
             if a and b:
                 pair.relations[i, j] = known.get((i, j), RELATIONS.index("none"))
     pair.listed = {key for key in known if key in pair.relations}
+    pair.is_complete = True
     return [pair] if pair.relations else []
 
 

@@ -34,6 +34,8 @@ class TurnPair:
     relations: dict[tuple[int, int], int] = field(default_factory=dict)
     listed: set[tuple[int, int]] = field(default_factory=set)
     source: tuple[int, int, int] = (0, 0, 0)
+    # All changes of the two turns are listed.
+    is_complete: bool = False
 
 
 def turn_pair(builder: SequenceBuilder, earlier: Turn, later: Turn, question: str | None = None) -> TurnPair:
@@ -260,7 +262,8 @@ class PairReader(nn.Module):
         return self.relation(self.dropout(hidden)), keys
 
     def loss(self, examples: list[TurnPair]) -> Tensor:
-        """Cross entropy of listed pairs; of others it is only known that nothing changes."""
+        """Cross entropy of listed pairs; of others it is only known that nothing changes. A turn pair whose changes are
+        all listed counts with the sum of its pairs, since one wrong change is enough to do harm."""
         scores, keys = self.scores(examples)
         wanted, is_listed = [], []
         for example, pairs in zip(examples, keys):
@@ -272,6 +275,8 @@ class PairReader(nn.Module):
         listed = F.cross_entropy(scores, torch.tensor(wanted), reduction="none")
         others = scores.logsumexp(-1) - scores[:, UNCHANGED].logsumexp(-1)
         losses = torch.where(mask, listed, others)
+        if all(example.is_complete for example in examples):
+            return losses.sum() / len(examples)
         return (losses * weight).sum() / weight.sum()
 
     @torch.no_grad()
