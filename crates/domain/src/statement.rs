@@ -285,7 +285,7 @@ impl RelationScores {
 }
 
 /// Probabilities of a change from which each action is taken. They are chosen for one version of
-/// the reader's weights, `reader-5` (docs/benchmarks.md, Understanding), and go with it; `QUOTED`
+/// the reader's weights, `reader-6` (docs/benchmarks.md, Understanding), and go with it; `QUOTED`
 /// and `DOUBTED` are those of `reader-3`.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeThresholds;

@@ -191,6 +191,20 @@ impl Config {
         (!name.is_empty() && name != self.model.name).then_some(name)
     }
 
+    /// True where a model is configured on which the reader of turns builds.
+    fn has_reader(&self) -> bool {
+        [&*self.model.name, &*self.model.multilingual].contains(&ReaderModel::BASE)
+    }
+
+    /// Extractor of facts that works without a language model.
+    pub fn facts(&self) -> FactSource {
+        let by_default = match self.has_reader() {
+            true => FactSource::Statements,
+            false => FactSource::Rules,
+        };
+        self.constructor.facts.unwrap_or(by_default)
+    }
+
     /// Name of the model whose vectors all spaces have beside those that they serve, where searches
     /// are balanced.
     pub fn second_model(&self) -> Option<&str> {
@@ -256,7 +270,7 @@ impl Validate for Config {
         for (section, found) in sections {
             problems.extend(found.into_iter().map(|problem| problem.under(section)));
         }
-        let has_statements = self.constructor.facts == FactSource::Statements;
+        let has_statements = self.constructor.facts == Some(FactSource::Statements);
         let rules = [
             (
                 "vectors.url",
@@ -297,8 +311,7 @@ impl Validate for Config {
             ),
             (
                 "constructor.facts",
-                has_statements
-                    && ![&*self.model.name, &*self.model.multilingual].contains(&ReaderModel::BASE),
+                has_statements && !self.has_reader(),
                 "needs `multilingual-e5-small` as `model.multilingual` or `model.name`: the reader of turns builds on it",
             ),
             (

@@ -115,8 +115,8 @@ impl Drop for Node {
     }
 }
 
-/// Setting with which facts are statements by the reader of turns.
-pub const STATEMENTS: (&str, &str) = ("MEMFLEET_CONSTRUCTOR__FACTS", "statements");
+/// Setting with which facts are sentences by the grammar of English, and not statements.
+pub const RULES: (&str, &str) = ("MEMFLEET_CONSTRUCTOR__FACTS", "rules");
 
 /// The command that runs a node whose database is `store` on a free port.
 pub fn up(store: &Path) -> Result<Command> {

@@ -123,10 +123,13 @@ pub async fn measure(
 ) -> Result<AnswersReport, BoxError> {
     let scenarios = args.scenarios.scenarios()?;
     let configure = |config: &mut Config| match args.by {
-        AnsweredBy::Facts => config.retrieval.answers = AnswerSource::Facts,
+        AnsweredBy::Facts => {
+            config.retrieval.answers = AnswerSource::Facts;
+            config.constructor.facts = Some(FactSource::Rules);
+        }
         AnsweredBy::Quotations => {
             config.retrieval.answers = AnswerSource::Quotations;
-            config.constructor.facts = FactSource::Statements;
+            config.constructor.facts = Some(FactSource::Statements);
         }
     };
     let bench = Bench::start_configured(models, &STAGES, configure).await?;

@@ -302,7 +302,7 @@ pub async fn measure(
     models: &ConfiguredModels,
 ) -> Result<ChangesReport, BoxError> {
     let scenarios = args.scenarios.scenarios()?;
-    let configure = |config: &mut Config| config.constructor.facts = FactSource::Statements;
+    let configure = |config: &mut Config| config.constructor.facts = Some(FactSource::Statements);
     let bench = Bench::start_configured(models, &STAGES, configure).await?;
     let gateway = &bench.node.gateway;
     let corpora = remembered(&bench, &scenarios, &args.scenarios.among()?).await?;

@@ -202,9 +202,23 @@ fn adapters_go_together() {
 }
 
 #[test]
+fn facts_are_statements_where_the_reader_reads() {
+    let mut config = Config::default();
+    assert_eq!(config.facts(), FactSource::Statements);
+    config.language_model.base_url = Some("http://127.0.0.1:1".to_owned());
+    assert_eq!(config.facts(), FactSource::Statements);
+    config.model.multilingual = String::new();
+    assert_eq!(config.facts(), FactSource::Rules);
+    config.model.name = ReaderModel::BASE.to_owned();
+    assert_eq!(config.facts(), FactSource::Statements);
+    config.constructor.facts = Some(FactSource::Rules);
+    assert_eq!(config.facts(), FactSource::Rules);
+}
+
+#[test]
 fn statements_need_the_base_of_the_reader_and_go_with_a_language_model() {
     let mut config = Config::default();
-    config.constructor.facts = FactSource::Statements;
+    config.constructor.facts = Some(FactSource::Statements);
     assert_eq!(config.problems(), []);
     config.model.multilingual = "another".to_owned();
     assert_eq!(config.problems()[0].key, "constructor.facts");

@@ -22,7 +22,7 @@ use crate::config::{Config, FactSource};
 impl Process {
     pub(super) fn new_deriver(&mut self, config: &Config) -> Result<Deriver, BoxError> {
         let indexer = self.indexer(config)?;
-        let extractor: Arc<dyn Extractor> = match config.constructor.facts {
+        let extractor: Arc<dyn Extractor> = match config.facts() {
             FactSource::Rules => Arc::new(Rules),
             FactSource::Statements => Arc::new(StatementExtractor {
                 reader: self.asked_reader(config)?,

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
-use memfleet_e2e::{Fleet, STATEMENTS, Tenant};
+use memfleet_e2e::{Fleet, RULES, Tenant};
 use memfleet_servers::NEO4J_URL;
 
 /// Never dropped: it ends with this process.
@@ -17,6 +17,7 @@ fn start() -> Result<Fleet> {
     let settings = [
         ("MEMFLEET_GRAPH__URL", graph),
         ("MEMFLEET_GRAPH__TIMEOUT", "1m".to_owned()),
+        (RULES.0, RULES.1.to_owned()),
     ];
     Fleet::start_with_settings(&settings)
 }
@@ -42,7 +43,7 @@ impl Fresh {
     }
 }
 
-/// The only tenant of a fleet of its own whose embedder has the reader of turns.
+/// The only tenant of a fleet of its own whose facts are statements.
 pub struct Reading {
     tenant: Tenant,
     _fleet: Fleet,
@@ -58,9 +59,7 @@ impl Deref for Reading {
 
 /// Starts such a fleet.
 pub async fn reading() -> Result<Reading> {
-    let settings = [(STATEMENTS.0, STATEMENTS.1.to_owned())];
-    let start = move || Fleet::start_with_settings(&settings);
-    let fleet = tokio::task::spawn_blocking(start).await??;
+    let fleet = tokio::task::spawn_blocking(Fleet::start).await??;
     let tenant = Tenant::connect(&fleet.url(), 0).await?;
     Ok(Reading {
         tenant,

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use memfleet_e2e::{Node, OPERATOR_KEY, STATEMENTS, Tenant, known_keys};
+use memfleet_e2e::{Node, OPERATOR_KEY, RULES, Tenant, known_keys};
 use tempfile::TempDir;
 
 /// A tenant of a node on a store of its own.
@@ -52,14 +52,14 @@ async fn open_with(store: &Path, settings: &[(&str, &str)]) -> Result<(Node, Ten
     Ok((node, tenant))
 }
 
-/// The only tenant of a node with the reader of turns.
+/// The only tenant of a node whose facts are statements.
 pub async fn reading() -> Result<Fresh> {
-    start(&[STATEMENTS]).await
+    start(&[]).await
 }
 
 /// A tenant that has nothing yet.
 pub async fn fresh() -> Result<Fresh> {
-    start(&[]).await
+    start(&[RULES]).await
 }
 
 async fn start(settings: &[(&str, &str)]) -> Result<Fresh> {

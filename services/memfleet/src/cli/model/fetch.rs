@@ -8,7 +8,7 @@ use memfleet_retrieval::ModelCalibration;
 use memfleet_runtime::BoxError;
 
 use crate::cli::exit::Error;
-use crate::config::Config;
+use crate::config::{Config, FactSource};
 use crate::models::{ConfiguredModels, unknown_model};
 use crate::output::Progress;
 
@@ -38,8 +38,14 @@ pub fn fetch_configured(config: &Config) -> Result<ConfiguredModels, Error> {
         let fetched = fetch(name, models.folder(), None);
         let warn = |error: &Error| {
             let main = models.name();
+            let facts = match config.facts() {
+                FactSource::Statements => {
+                    ", and facts are derived once it is here (or set `model.multilingual` to \"\")"
+                }
+                FactSource::Rules => "",
+            };
             eprintln!(
-                "model.multilingual `{name}` is not here and could not be fetched ({error}): spaces of all languages get vectors of {main}"
+                "model.multilingual `{name}` is not here and could not be fetched ({error}): spaces of all languages get vectors of {main}{facts}"
             );
         };
         fetched.inspect_err(warn).ok()
