@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TurnId;
-use crate::statement::{NameKind, StatementKind, StatementOwner};
+use crate::statement::{NameKind, RelationScores, StatementKind, StatementOwner};
 use crate::time::{TimeRange, Timestamp};
 
 /// One of the five sentence patterns of AMA section 3.1: subject, verb, object, complement.
@@ -92,6 +92,17 @@ pub struct StatementLabels {
 }
 
 impl StatementLabels {
+    /// Probability that a later statement changes an earlier one for good. An event that was told
+    /// stays true, so nothing ends it; it can be corrected. The labels of either may be missing.
+    pub fn change(earlier: Option<&Self>, later: Option<&Self>, scores: &RelationScores) -> f32 {
+        let is_event = earlier.is_some_and(|it| it.kind == StatementKind::Event);
+        let passes = later.map_or(0.0, |it| it.ends);
+        scores.lasting_change(match is_event {
+            true => 1.0,
+            false => passes,
+        })
+    }
+
     /// True for a statement about its speaker or a group with the speaker.
     pub fn is_own(&self) -> bool {
         matches!(self.owner, StatementOwner::Speaker | StatementOwner::Group)
@@ -250,6 +261,32 @@ mod tests {
         assert_eq!((fact.predicate(), fact.statement), ("live in", None));
         assert_eq!(fact.topics, [""; 0]);
         assert!(!serde_json::to_string(&fact).unwrap().contains("topics"));
+    }
+
+    #[test]
+    fn an_event_is_corrected_and_not_ended() {
+        let of_kind = |kind| StatementLabels {
+            kind,
+            kind_probability: 1.0,
+            owner: StatementOwner::Speaker,
+            owner_probability: 1.0,
+            negated: 0.0,
+            keep: 1.0,
+            ends: 0.0,
+            kept: false,
+        };
+        let scores = RelationScores {
+            later: 0,
+            earlier: 0,
+            probabilities: [0.0, 0.75, 0.25, 0.0, 0.0],
+        };
+        let later = of_kind(StatementKind::Event);
+        for (earlier, change) in [(StatementKind::State, 1.0), (StatementKind::Event, 0.25)] {
+            let earlier = of_kind(earlier);
+            let found = StatementLabels::change(Some(&earlier), Some(&later), &scores);
+            assert!((found - change).abs() < 1e-6);
+        }
+        assert!((StatementLabels::change(None, None, &scores) - 1.0).abs() < 1e-6);
     }
 
     #[test]

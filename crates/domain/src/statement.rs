@@ -292,14 +292,14 @@ pub struct ChangeThresholds;
 
 impl ChangeThresholds {
     /// The earlier statement is ended, and marked where it is recalled.
-    pub const ENDED: f32 = 0.95;
+    pub const ENDED: f32 = 0.985;
     /// An earlier statement that is ended never held. By a correction alone.
     pub const CORRECTED: f32 = 0.8;
     /// Both statements hold, and recall puts the later turn first: where this is the probability of
     /// a change of what the query asks about, and the query needs both turns alike.
-    pub const ORDERED: f32 = 0.3;
+    pub const ORDERED: f32 = 0.5;
     /// The change is noted when the later turn is written; recall reads it again behind the query.
-    pub const POSSIBLE: f32 = 0.1;
+    pub const POSSIBLE: f32 = 0.3;
     /// An answer quotes the later statement in the place of the earlier one.
     pub const QUOTED: f32 = 0.3;
     /// An answer quotes both statements.

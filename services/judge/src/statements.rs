@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use memfleet_agents::conflicts::Verdict;
 use memfleet_domain::derivation::{Conflict, Contradiction, Derivation, Kind, Origin, Status};
+use memfleet_domain::fact::StatementLabels;
 use memfleet_domain::ids::{ConflictId, DerivationId, TurnId};
-use memfleet_domain::statement::{ChangeThresholds, RelationScores, StatementRelation};
+use memfleet_domain::statement::{ChangeThresholds, StatementRelation};
 use memfleet_domain::turn::{Role, Turn};
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::{CallPriority, Context};
@@ -189,7 +190,8 @@ impl LocalJudge {
                 let Some(((older, _), (newer, _))) = pair else {
                     continue;
                 };
-                let change = change(newer, scores);
+                let [before, after] = [older, newer].map(labels);
+                let change = StatementLabels::change(before, after, scores);
                 if change < ChangeThresholds::POSSIBLE {
                     continue;
                 }
@@ -264,10 +266,8 @@ fn in_order<'t>(one: &'t StatedText, other: &'t StatedText) -> [&'t StatedText; 
     }
 }
 
-/// Probability that a statement changes an earlier one for good.
-fn change(newer: &Derivation, scores: &RelationScores) -> f32 {
-    let labels = newer.fact().and_then(|fact| fact.statement);
-    scores.lasting_change(labels.map_or(0.0, |it| it.ends))
+fn labels(statement: &Derivation) -> Option<&StatementLabels> {
+    statement.fact()?.statement.as_ref()
 }
 
 /// Conflicts without those that are possible beyond the likeliest few of each newer statement.

@@ -6,9 +6,9 @@ use std::ops::Range;
 use chrono::TimeDelta;
 use futures::future::try_join_all;
 use memfleet_domain::derivation::{Conflict, Derivation, Origin, Status};
-use memfleet_domain::fact::Draft;
+use memfleet_domain::fact::{Draft, StatementLabels};
 use memfleet_domain::ids::{DerivationId, TurnId};
-use memfleet_domain::statement::{ChangeThresholds, RelationScores};
+use memfleet_domain::statement::ChangeThresholds;
 use memfleet_domain::time::{AsOf, Timestamp};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
@@ -33,6 +33,10 @@ const LEAST_NEED: f32 = 0.05;
 
 /// Pairs of turns with a possible change that are read for a query, those of the first hits.
 const MAX_READ_PAIRS: usize = 4;
+
+/// Least log odds by which a reply needs the turn that would come first more than the other: a turn
+/// that the query clearly asks for stays first.
+const LEAST_NEED_STEP: f32 = -0.5;
 
 /// Share of the odds of the statement of a turn that a reply needs most, by which the query asks
 /// for another one, too.
@@ -180,7 +184,11 @@ impl Gateway {
         let relations = relations.into_iter().flat_map(|it| it.answers);
         let changes = read.iter().zip(relations);
         let changes = changes.map(|(([older, newer], step), scores)| {
-            let changes = scores.iter().map(|scores| newer.change(scores));
+            let changes = scores.iter().map(|scores| {
+                let [older, newer] = [(older, scores.earlier), (newer, scores.later)]
+                    .map(|(hit, place)| hit.labels(place));
+                StatementLabels::change(older, newer, scores)
+            });
             TurnChange {
                 older: older.hit.turn.accepted.id,
                 newer: newer.hit.turn.accepted.id,
@@ -271,11 +279,10 @@ impl<'h> ReadHit<'h> {
         }
     }
 
-    /// Probability that a statement of this turn changes an earlier one for good.
-    fn change(&self, scores: &RelationScores) -> f32 {
-        let statement = self.statements.get(scores.later);
-        let labels = statement.and_then(|(draft, _)| draft.statement);
-        scores.lasting_change(labels.map_or(0.0, |it| it.ends))
+    /// Labels of the statement at a place.
+    fn labels(&self, place: usize) -> Option<&'h StatementLabels> {
+        let (draft, _) = self.statements.get(place)?;
+        draft.statement.as_ref()
     }
 }
 
@@ -299,7 +306,8 @@ fn ordered(mut changes: Vec<TurnChange>, is_of_the_past: bool) -> Vec<(TurnId, T
             true => -it.need_step,
             false => it.need_step,
         };
-        log_odds(it.probability) + step >= log_odds(ChangeThresholds::ORDERED)
+        let is_likely = log_odds(it.probability) + step >= log_odds(ChangeThresholds::ORDERED);
+        is_likely && step >= LEAST_NEED_STEP
     });
     changes.sort_by(|one, other| other.probability.total_cmp(&one.probability));
     let is_over = |change: &&TurnChange| {
@@ -408,6 +416,14 @@ mod tests {
                 assert_eq!(order_by_need(change, -need_step, true).len(), count);
             }
         }
+    }
+
+    #[test]
+    fn a_turn_that_the_query_clearly_asks_for_stays_first() {
+        let likely = [("rome", "oslo", 0.9)];
+        assert_eq!(order_by_need(&likely, LEAST_NEED_STEP, false).len(), 1);
+        assert!(order_by_need(&likely, LEAST_NEED_STEP - 0.01, false).is_empty());
+        assert!(order_by_need(&likely, 0.01 - LEAST_NEED_STEP, true).is_empty());
     }
 
     #[test]
