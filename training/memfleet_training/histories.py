@@ -60,9 +60,8 @@ def stating(turn: Turn, quote: str) -> list[int]:
 def read_question(rest: str) -> Question:
     """Question with the turns that state its answer and those whose value is none."""
     asked_at, text, places = (part.strip() for part in rest.split("|"))
-    evidence, stale = (
-        [int(at) for at in part[2:].split(",") if at] for part in places.split(" ")
-    )
+    named = dict(part.split("=") for part in places.split())
+    evidence, stale = ([int(at) for at in named.get(name, "").split(",") if at] for name in "es")
     return Question("now", datetime.fromisoformat(asked_at), text, [], [], evidence, stale)
 
 
@@ -76,7 +75,7 @@ def history_examples(histories: list[Scenario], builder: SequenceBuilder) -> lis
             near = sorted(said_before(history, later), key=lambda earlier: -words.likeness(later, earlier))
             changed = [earlier for earlier in near if (later, earlier) in changes]
             for earlier in {*near[:ALIKE_TURNS], *changed}:
-                examples += labelled(history, builder, later, earlier, changes)
+                examples += labelled(history, builder, later, earlier, changes, changes)
     return examples
 
 
@@ -98,7 +97,7 @@ def asked_history_examples(histories: list[Scenario], builder: SequenceBuilder, 
 
             pairs = [(later, earlier) for later in range(len(fit)) for earlier in said_before(history, later)]
             for later, earlier in sorted(pairs, key=order)[:ASKED_PAIRS]:
-                examples += labelled(history, builder, later, earlier, asked, question.text)
+                examples += labelled(history, builder, later, earlier, changes, asked, question.text)
     return examples
 
 
@@ -109,12 +108,18 @@ def said_before(history: Scenario, later: int) -> list[int]:
 
 
 def labelled(
-    history: Scenario, builder: SequenceBuilder, later: int, earlier: int, changes: dict, question: str | None = None
+    history: Scenario,
+    builder: SequenceBuilder,
+    later: int,
+    earlier: int,
+    changes: dict,
+    asked: dict,
+    question: str | None = None,
 ) -> list[TurnPair]:
-    """Pair of two turns with its changes. None where another turn between them changed the earlier one: whether the
+    """Pair of two turns with those of its changes that are asked for. None where another turn between them changed the earlier one: whether the
     later one does so again is not labelled."""
-    known = changes.get((later, earlier), {})
-    if not known and any(b == earlier and a < later for a, b in changes_by_turns(history)):
+    known = asked.get((later, earlier), {})
+    if not known and any(b == earlier and a < later for a, b in changes):
         return []
     pair = turn_pair(builder, history.turns[earlier], history.turns[later], question)
     for i, a in enumerate(pair.later):

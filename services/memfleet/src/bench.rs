@@ -41,6 +41,7 @@ use memfleet_ports::knowledge::Stage;
 use memfleet_ports::refresher::ForgetRequest;
 use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
+use memfleet_runtime::config::Validate;
 use serde::Serialize;
 use stopping::StopRequest;
 
@@ -232,8 +233,11 @@ impl Bench {
         configure: impl FnOnce(&mut Config),
     ) -> Result<Self, BoxError> {
         let directory = tempfile::tempdir()?;
-        let mut config = temporary(directory.path());
+        let mut config = temporary(directory.path(), models);
         configure(&mut config);
+        if let Some(problem) = config.problems().first() {
+            return Err(format!("{}: {}", problem.key, problem.message).into());
+        }
         let node = Node::open(&config, models).await?;
         let workers = node.run_with(agents);
         Ok(Self {

@@ -97,9 +97,13 @@ impl Signals for Unsignalled {
     }
 }
 
-/// A node's configuration on a store of its own, for a command that needs one for a while.
-pub fn temporary(directory: &Path) -> Config {
+/// Configuration of a node on a store of its own, for a command that needs one for a while. Without
+/// the multilingual model rules derive its facts.
+pub fn temporary(directory: &Path, models: &ConfiguredModels) -> Config {
     let mut config = Config::default();
+    if models.multilingual.is_none() {
+        config.model.multilingual.clear();
+    }
     config.store.url = format!("sqlite:{}", directory.join("memory.db").display()).into();
     config
 }

@@ -200,7 +200,7 @@ fn relations(pair: &TurnComparison) -> Vec<RelationScores> {
                 }
                 _ => {
                     let relation = relation(&before, &after);
-                    StatementRelation::ALL.map(|it| if it == relation { 0.96 } else { 0.01 })
+                    StatementRelation::ALL.map(|it| if it == relation { 0.996 } else { 0.001 })
                 }
             };
             found.push(RelationScores {

@@ -1,6 +1,7 @@
 //! `memfleet bench changes`: whether the value that holds is found before the one that it ended, on
 //! scenarios of the understanding corpus, each in a space of its own; and what was right before the
-//! agents reordered and marked it, and wrong after.
+//! agents reordered and marked it, and wrong after. It asks the questions of the corpus's long
+//! conversations, too, and of data sets that are named.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -67,13 +68,12 @@ impl ScenarioArgs {
         Ok(conversations)
     }
 
-    /// The long conversations.
+    /// All long conversations of the part.
     fn histories(&self) -> Result<Vec<History>, BoxError> {
         let corpus = UnderstandingCorpus::load(&self.corpus)?;
         let writers = corpus.histories.into_iter();
         let writers = writers.filter(|it| it.part == self.part);
-        let histories = writers.flat_map(|writer| writer.items);
-        Ok(histories.step_by(self.every.get()).collect())
+        Ok(writers.flat_map(|writer| writer.items).collect())
     }
 
     /// The scenarios.
@@ -586,7 +586,7 @@ struct Broken<'q> {
 }
 
 impl Broken<'_> {
-    /// It in a line, with the first turns recalled.
+    /// Line of the report: the question, its turns, and the first three turns recalled.
     fn line(&self, corpus: &Corpus, recalled: &[Hit]) -> String {
         let first = recalled.iter().take(3).map(|hit| {
             let accepted = &hit.turn.accepted;

@@ -44,10 +44,7 @@ pub async fn run(_args: DemoArgs, configured: &Config, output: &mut Output) -> R
     let models = fetch_main(configured)?;
     let directory = tempfile::tempdir().map_err(BoxError::from)?;
     let begun = Instant::now();
-    let mut config = temporary(directory.path());
-    if models.multilingual.is_none() {
-        config.model.multilingual.clear();
-    }
+    let config = temporary(directory.path(), &models);
     let node = Node::open(&config, &models).await?;
     let workers = node.run_in_background();
     step(

@@ -7,7 +7,7 @@ use memfleet_ports::usage::Limits;
 use memfleet_runtime::config::{ByteSize, HumanDuration, Problem, Secret, Validate};
 use serde::{Deserialize, Serialize};
 
-/// An OpenAI-compatible endpoint. Without one every agent works by rules.
+/// An OpenAI-compatible endpoint. Without one agents work by rules and the reader of turns.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LanguageModel {

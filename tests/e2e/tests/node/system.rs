@@ -38,7 +38,7 @@ impl Fresh {
 
 /// A node on this store, and the tenant that [`fresh`] gave.
 pub async fn open(store: &Path) -> Result<(Node, Tenant)> {
-    open_with(store, &[]).await
+    open_with(store, &[RULES]).await
 }
 
 async fn open_with(store: &Path, settings: &[(&str, &str)]) -> Result<(Node, Tenant)> {

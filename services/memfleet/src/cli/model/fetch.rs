@@ -40,7 +40,7 @@ pub fn fetch_configured(config: &Config) -> Result<ConfiguredModels, Error> {
             let main = models.name();
             let facts = match config.facts() {
                 FactSource::Statements => {
-                    ", and facts are derived once it is here (or set `model.multilingual` to \"\")"
+                    ", and facts are derived once it is here (`memfleet model pull`), or by rules with `constructor.facts` set to \"rules\""
                 }
                 FactSource::Rules => "",
             };
