@@ -134,7 +134,7 @@ pub struct FactLine {
 impl FactLine {
     /// Least probability by which profiles list a line, chosen by a reading of lines (docs/benchmarks.md,
     /// "Understanding").
-    pub const LEAST_PROBABILITY: f32 = 0.7;
+    pub const LEAST_PROBABILITY: f32 = 0.8;
 }
 
 /// How a fact relates to what was told before.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use memfleet_domain::derivation::{Conflict, Status};
-use memfleet_e2e::{Node, call};
+use memfleet_e2e::{Node, RULES, call};
 use memfleet_openai::testing::{Scripted, endpoint, serve};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge_api::KnowledgeService;
@@ -78,6 +78,7 @@ async fn a_model_finds_what_the_rules_miss() -> Result<()> {
     let model = [
         ("MEMFLEET_LANGUAGE_MODEL__BASE_URL", served.url.as_str()),
         ("MEMFLEET_LANGUAGE_MODEL__MODEL", "small"),
+        RULES,
     ];
     let node = Node::launch(&store, &model)?;
     let client = node.client().await?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::TenantId;
-use memfleet_e2e::{Fleet, Tenant, call};
+use memfleet_e2e::{Fleet, RULES, Tenant, call};
 use memfleet_neo4j::{Neo4jGraph, Options};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::graph::Graph;
@@ -69,7 +69,10 @@ async fn forget_everything(tenant: &Tenant) -> Result<()> {
 async fn a_space_that_is_forgotten_while_the_graph_is_away_leaves_it() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mut server = Neo4j::start(folder.path())?;
-    let settings = [("MEMFLEET_GRAPH__URL", server.url())];
+    let settings = [
+        ("MEMFLEET_GRAPH__URL", server.url()),
+        (RULES.0, RULES.1.to_owned()),
+    ];
     let fleet = tokio::task::spawn_blocking(move || Fleet::start_with_settings(&settings));
     let fleet = fleet.await??;
     let tenant = Tenant::connect(&fleet.url(), 0).await?;

@@ -15,7 +15,7 @@ use crate::system::reading;
 async fn statements_of_any_language_are_facts_in_their_own_words() -> Result<()> {
     let system = reading().await?;
     let client = &system.client;
-    let told = ["I live in Rome.", "我住在上海，养了两只猫。", "Danke dir!"];
+    let told = ["I live in Rome.", "我住在上海，养了两只猫。", "Danke!"];
     let turns = told.map(|text| said("monday", "Noor", 8, text)).to_vec();
     let token = remember(client, "noor", turns).await?;
     let query = FactQuery {
