@@ -123,7 +123,7 @@ pub fn statement(turn: &AcceptedTurn, words: &str, from: Timestamp) -> Derivatio
         draft.line = Some(FactLine {
             text: words.to_owned(),
             bytes: start as u32..(start + words.len()) as u32,
-            probability: 0.75,
+            probability: 0.875,
         });
         draft.names = Vec::new();
         draft.claim.attribute = String::new();
