@@ -130,8 +130,7 @@ def read_file(path: Path) -> list[Scenario]:
     for line in path.read_text(encoding="utf-8").splitlines():
         head, _, rest = line.partition(" ")
         if head == "##":
-            number, language, kind = (part.strip() for part in rest.split("|"))
-            scenarios.append(Scenario(path.parent.name, number, language, kind))
+            scenarios.append(begun(path, rest))
         elif head == "@":
             scenarios[-1].turns.append(read_turn(rest))
         elif head == "-":
@@ -144,6 +143,12 @@ def read_file(path: Path) -> list[Scenario]:
         elif head == "?":
             scenarios[-1].questions.append(_question(rest))
     return scenarios
+
+
+def begun(path: Path, heading: str) -> Scenario:
+    """Scenario of a heading, without turns."""
+    number, language, kind = (part.strip() for part in heading.split("|"))
+    return Scenario(path.parent.name, number, language, kind)
 
 
 def read_turn(rest: str) -> Turn:

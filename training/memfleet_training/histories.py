@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from .corpus import RELATIONS, Question, Scenario, Statement, Turn, read_turn
+from .corpus import RELATIONS, Question, Scenario, Statement, Turn, begun, read_turn
 from .pairs import TurnPair, changes_by_turns, turn_pair
 from .texts import SequenceBuilder
 
@@ -27,8 +27,7 @@ def read_histories(folder: Path) -> list[Scenario]:
         for line in path.read_text(encoding="utf-8").splitlines():
             head, _, rest = line.partition(" ")
             if head == "##":
-                number, language, kind = (part.strip() for part in rest.split("|"))
-                histories.append(Scenario(path.parent.name, number, language, kind))
+                histories.append(begun(path, rest))
             elif head == "@":
                 turn = read_turn(rest)
                 turn.statements = [

@@ -94,7 +94,11 @@ pub struct StatementLabels {
 impl StatementLabels {
     /// Probability that a later statement changes an earlier one for good. An event that was told
     /// stays true, so nothing ends it; it can be corrected. The labels of either may be missing.
-    pub fn change(earlier: Option<&Self>, later: Option<&Self>, scores: &RelationScores) -> f32 {
+    pub fn change_probability(
+        earlier: Option<&Self>,
+        later: Option<&Self>,
+        scores: &RelationScores,
+    ) -> f32 {
         let is_event = earlier.is_some_and(|it| it.kind == StatementKind::Event);
         let passes = later.map_or(0.0, |it| it.ends);
         scores.lasting_change(match is_event {
@@ -263,9 +267,9 @@ mod tests {
         assert!(!serde_json::to_string(&fact).unwrap().contains("topics"));
     }
 
-    #[test]
-    fn an_event_is_corrected_and_not_ended() {
-        let of_kind = |kind| StatementLabels {
+    /// Labels of a statement of its speaker that denies nothing.
+    fn labels(kind: StatementKind) -> StatementLabels {
+        StatementLabels {
             kind,
             kind_probability: 1.0,
             owner: StatementOwner::Speaker,
@@ -274,33 +278,31 @@ mod tests {
             keep: 1.0,
             ends: 0.0,
             kept: false,
-        };
+        }
+    }
+
+    #[test]
+    fn an_event_is_corrected_and_not_ended() {
         let scores = RelationScores {
             later: 0,
             earlier: 0,
             probabilities: [0.0, 0.75, 0.25, 0.0, 0.0],
         };
-        let later = of_kind(StatementKind::Event);
+        let later = labels(StatementKind::Event);
         for (earlier, change) in [(StatementKind::State, 1.0), (StatementKind::Event, 0.25)] {
-            let earlier = of_kind(earlier);
-            let found = StatementLabels::change(Some(&earlier), Some(&later), &scores);
+            let earlier = labels(earlier);
+            let found = StatementLabels::change_probability(Some(&earlier), Some(&later), &scores);
             assert!((found - change).abs() < 1e-6);
         }
-        assert!((StatementLabels::change(None, None, &scores) - 1.0).abs() < 1e-6);
+        assert!((StatementLabels::change_probability(None, None, &scores) - 1.0).abs() < 1e-6);
     }
 
     #[test]
     fn a_statement_with_a_clause_is_a_statement_that_denies_what_its_labels_deny() {
         let mut fact: Draft = serde_json::from_str(EARLIER).unwrap();
         fact.statement = Some(StatementLabels {
-            kind: StatementKind::State,
-            kind_probability: 1.0,
-            owner: StatementOwner::Speaker,
-            owner_probability: 1.0,
             negated: 0.25,
-            keep: 1.0,
-            ends: 0.0,
-            kept: false,
+            ..labels(StatementKind::State)
         });
         assert!(fact.clause.as_ref().is_some_and(|clause| clause.negated));
         assert!(fact.is_statement() && !fact.is_negated());

@@ -191,7 +191,7 @@ impl LocalJudge {
                     continue;
                 };
                 let [before, after] = [older, newer].map(labels);
-                let change = StatementLabels::change(before, after, scores);
+                let change = StatementLabels::change_probability(before, after, scores);
                 if change < ChangeThresholds::POSSIBLE {
                     continue;
                 }

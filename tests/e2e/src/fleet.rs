@@ -50,7 +50,7 @@ impl Fleet {
         Self::start_with(None, &[], None)
     }
 
-    /// The same with a graph of its own, of facts by rules.
+    /// Fleet with a semantic graph of its own, whose facts are sentences by rules.
     pub fn start_with_graph() -> Result<Self> {
         let settings = [(RULES.0, RULES.1.to_owned())];
         Self::start_with(None, &settings, Some(Neo4j::start))

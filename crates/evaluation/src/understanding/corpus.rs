@@ -139,31 +139,15 @@ impl UnderstandingCorpus {
     }
 
     fn history_problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        let mut numbers = HashSet::new();
-        for (writer, history) in items(&self.histories) {
-            let number = &history.number;
-            if !numbers.insert((writer, number)) {
-                problems.push(format!("{writer} {number}: the number is taken"));
-            }
-            let own = history.problems().into_iter();
-            problems.extend(own.map(|problem| format!("{writer} {number}: {problem}")));
-        }
-        problems
+        numbered_problems(
+            items(&self.histories).map(|(writer, it)| (writer, &*it.number, it.problems())),
+        )
     }
 
     fn group_problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        let mut numbers = HashSet::new();
-        for (writer, group) in items(&self.pairs) {
-            let number = &group.number;
-            if !numbers.insert((writer, number)) {
-                problems.push(format!("{writer} {number}: the number is taken"));
-            }
-            let own = group.problems().into_iter();
-            problems.extend(own.map(|problem| format!("{writer} {number}: {problem}")));
-        }
-        problems
+        numbered_problems(
+            items(&self.pairs).map(|(writer, it)| (writer, &*it.number, it.problems())),
+        )
     }
 
     /// Judged lines that no scenario of their part has.
@@ -363,6 +347,22 @@ fn add_runs(text: &str, runs: &mut HashSet<u64>) {
         run.hash(&mut hasher);
         runs.insert(hasher.finish());
     }
+}
+
+/// Problems of items with their writers and numbers, and numbers that a writer has twice.
+fn numbered_problems<'c>(
+    items: impl Iterator<Item = (&'c str, &'c str, Vec<String>)>,
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut numbers = HashSet::new();
+    for (writer, number, own) in items {
+        if !numbers.insert((writer, number)) {
+            problems.push(format!("{writer} {number}: the number is taken"));
+        }
+        let own = own.into_iter();
+        problems.extend(own.map(|problem| format!("{writer} {number}: {problem}")));
+    }
+    problems
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ impl Gateway {
             let changes = scores.iter().map(|scores| {
                 let [older, newer] = [(older, scores.earlier), (newer, scores.later)]
                     .map(|(hit, place)| hit.labels(place));
-                StatementLabels::change(older, newer, scores)
+                StatementLabels::change_probability(older, newer, scores)
             });
             TurnChange {
                 older: older.hit.turn.accepted.id,

@@ -12,7 +12,7 @@ use chrono::NaiveDateTime;
 use clap::Args;
 use memfleet_evaluation::understanding::{
     History, HistoryQuestion, LabelledScenario, QuestionTense, ScenarioQuestion, ScenarioTurn,
-    UnderstandingCorpus,
+    UnderstandingCorpus, WriterFolder,
 };
 use memfleet_evaluation::{Conversation, Dataset, Role, Turn};
 use memfleet_gateway::Gateway;
@@ -68,23 +68,25 @@ impl ScenarioArgs {
         Ok(conversations)
     }
 
-    /// All long conversations of the part.
-    fn histories(&self) -> Result<Vec<History>, BoxError> {
-        let corpus = UnderstandingCorpus::load(&self.corpus)?;
-        let writers = corpus.histories.into_iter();
-        let writers = writers.filter(|it| it.part == self.part);
-        Ok(writers.flat_map(|writer| writer.items).collect())
-    }
-
     /// The scenarios.
     pub(super) fn scenarios(&self) -> Result<Vec<LabelledScenario>, BoxError> {
+        Ok(self.scenarios_and_histories()?.0)
+    }
+
+    /// The scenarios, and all long conversations of the part.
+    fn scenarios_and_histories(&self) -> Result<(Vec<LabelledScenario>, Vec<History>), BoxError> {
         let corpus = UnderstandingCorpus::load(&self.corpus)?;
-        let writers = corpus
-            .scenarios
-            .into_iter()
-            .filter(|it| it.part == self.part);
-        let scenarios = writers.flat_map(|writer| writer.items);
-        Ok(scenarios.step_by(self.every.get()).collect())
+        let scenarios = self.of_part(corpus.scenarios);
+        let histories = self.of_part(corpus.histories);
+        Ok((
+            scenarios.step_by(self.every.get()).collect(),
+            histories.collect(),
+        ))
+    }
+
+    fn of_part<T>(&self, writers: Vec<WriterFolder<T>>) -> impl Iterator<Item = T> {
+        let writers = writers.into_iter().filter(|it| it.part == self.part);
+        writers.flat_map(|writer| writer.items)
     }
 }
 
@@ -301,7 +303,10 @@ pub async fn measure(
     args: &ChangesArgs,
     models: &ConfiguredModels,
 ) -> Result<ChangesReport, BoxError> {
-    let scenarios = args.scenarios.scenarios()?;
+    let (scenarios, mut histories) = args.scenarios.scenarios_and_histories()?;
+    if args.without_histories {
+        histories.clear();
+    }
     let configure = |config: &mut Config| config.constructor.facts = Some(FactSource::Statements);
     let bench = Bench::start_configured(models, &STAGES, configure).await?;
     let gateway = &bench.node.gateway;
@@ -318,10 +323,6 @@ pub async fn measure(
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let histories = match args.without_histories {
-        true => Vec::new(),
-        false => args.scenarios.histories()?,
-    };
     let (changed_in_histories, unchanged_in_histories) =
         in_histories(&bench, &histories, &mut count).await?;
     let files = &args.conversations;
