@@ -18,7 +18,7 @@ HEADS = 12
 EPSILON = 1e-12
 # While training: share of the outputs of sublayers that are dropped, and of pieces that are masked in pairs,
 # which would be known by heart otherwise.
-DROPOUT = 0.1
+DROPPED = 26 / 256
 MASKED = 0.1
 MASK = "<mask>"
 # Pieces up to this id are no words.
@@ -78,9 +78,18 @@ class EncoderLayer(nn.Module):
         scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
         context = scores.masked_fill(~mask, -1e4).softmax(-1).to(value.dtype) @ value
         context = context.transpose(1, 2).reshape(batch, length, width)
-        states = self.mixing_norm(states + F.dropout(self.mixing(context), DROPOUT, self.training))
+        states = self.mixing_norm(states + self.dropped(self.mixing(context)))
         narrowed = self.narrowing(F.gelu(self.widening(states)))
-        return self.narrowing_norm(states + F.dropout(narrowed, DROPOUT, self.training))
+        return self.narrowing_norm(states + self.dropped(narrowed))
+
+    def dropped(self, states: Tensor) -> Tensor:
+        """States of which a share is zero while training. One random number serves eight of them: `F.dropout` draws one
+        for each, which takes a fifth of the time of a step."""
+        if not self.training:
+            return states
+        numbers = torch.empty(-(-states.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
+        is_kept = numbers.view(torch.uint8)[: states.numel()].view(states.shape) >= 256 * DROPPED
+        return states * (is_kept / (1 - DROPPED)).to(states.dtype)
 
 
 class Encoder(nn.Module):

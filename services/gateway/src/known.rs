@@ -25,7 +25,7 @@ use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
 use order::{
-    ended_with_successors, in_order, missing, put_first, put_in_pairs, statement_behind_first,
+    bring, ended_with_successors, in_order, put_first, put_in_pairs, statement_behind_first,
 };
 use statements::ChangesRead;
 pub(crate) use statements::has_ended;
@@ -122,6 +122,12 @@ impl Gateway {
         if possible.is_empty() && !facts.values().flatten().any(is_changed) {
             return Ok(problem);
         }
+        let later = self.later_turns(&scope, query, &here, &possible, now);
+        let later = later.await.unwrap_or_else(|fault| {
+            problem = Some(format!("possible changes: {fault}"));
+            Vec::new()
+        });
+        let here: Vec<&Hit> = here.into_iter().chain(&later).collect();
         let locale = self.spaces.locale(&scope).await?.unwrap_or_default();
         let language = Language::tagged(locale.language.as_deref());
         let asking = Asking::of(&query.text, language);
@@ -130,6 +136,7 @@ impl Gateway {
             problem = Some(format!("statements: {fault}"));
             ChangesRead::default()
         });
+        bring(hits, space, later, &changes.ordered);
         put_in_pairs(hits, space, changes.ordered.into_iter());
         if changes.is_of_the_past {
             let ended = ended_with_successors(hits, space, &changes.needed, now);
@@ -145,14 +152,11 @@ impl Gateway {
             return Ok(problem);
         }
         let successors = self.successors(&scope, query, &asked, now).await?;
-        let missing = missing(hits, space, &successors);
-        let there = self.ledger.turns(&scope, &missing).await?;
-        let passes = |turn: &Turn| {
-            query.filter.passes(&turn.accepted)
-                && (turn.replaced.is_none() || query.filter.include_replaced)
-        };
-        let there: Vec<Turn> = there.into_iter().filter(passes).collect();
-        let facts = self.stated(&scope, query, missing).await?;
+        let here: Vec<&Hit> = here().collect();
+        let present = successors.values().map(|fact| fact.turns[0]).collect();
+        let there = self.unfound_turns(&scope, query, &here, present).await?;
+        let ids = there.iter().map(|turn| turn.accepted.id).collect();
+        let facts = self.stated(&scope, query, ids).await?;
         *hits = in_order(std::mem::take(hits), space, &successors, there, facts);
         Ok(problem)
     }
@@ -176,6 +180,26 @@ impl Gateway {
             stated.entry(fact.turns[0]).or_default().push(fact);
         }
         Ok(stated)
+    }
+
+    /// Those of these turns that are no hits and that the filter of the query lets through.
+    async fn unfound_turns(
+        &self,
+        scope: &Scope,
+        query: &Query,
+        hits: &[&Hit],
+        mut turns: HashSet<TurnId>,
+    ) -> Result<Vec<Turn>, Fault> {
+        for hit in hits {
+            turns.remove(&hit.turn.accepted.id);
+        }
+        let turns: Vec<TurnId> = turns.into_iter().collect();
+        let mut turns = self.ledger.turns(scope, &turns).await?;
+        turns.retain(|turn| {
+            query.filter.passes(&turn.accepted)
+                && (turn.replaced.is_none() || query.filter.include_replaced)
+        });
+        Ok(turns)
     }
 
     /// What holds now in the place of each of these facts: the end of the chain that leads from it.

@@ -1,6 +1,6 @@
 //! Order of hits: the turn that took the place of a marked one stands before it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
@@ -9,18 +9,6 @@ use memfleet_domain::turn::Turn;
 use memfleet_ports::retriever::{Hit, SignalScore};
 
 use super::{Successors, is_so};
-
-/// The turns that tell how things are now and were not found.
-pub(super) fn missing(hits: &[Hit], space: &SpaceId, successors: &Successors) -> Vec<TurnId> {
-    let have: HashSet<TurnId> = hits
-        .iter()
-        .filter(|hit| hit.space == *space)
-        .map(|hit| hit.turn.accepted.id)
-        .collect();
-    let wanted = successors.values().map(|fact| fact.turns[0]);
-    let missing: HashSet<TurnId> = wanted.filter(|turn| !have.contains(turn)).collect();
-    missing.into_iter().collect()
-}
 
 /// The hits with each turn that tells how it is now right before the first that tells how it was.
 pub(super) fn in_order(
@@ -151,13 +139,40 @@ pub(super) fn put_in_pairs(
     }
 }
 
+/// Adds each of these hits that is the first turn of a pair, right before the hit of the second.
+pub(super) fn bring(
+    hits: &mut Vec<Hit>,
+    space: &SpaceId,
+    later: Vec<Hit>,
+    pairs: &[(TurnId, TurnId)],
+) {
+    for hit in later {
+        let turn = hit.turn.accepted.id;
+        let second = pairs.iter().find(|(first, _)| *first == turn);
+        let is_second = |it: &Hit| {
+            it.space == *space && second.is_some_and(|(_, second)| it.turn.accepted.id == *second)
+        };
+        if let Some(at) = hits.iter().position(is_second) {
+            let (score, relevance) = (hits[at].score, hits[at].relevance);
+            hits.insert(
+                at,
+                Hit {
+                    score,
+                    relevance,
+                    ..hit
+                },
+            );
+        }
+    }
+}
+
 /// The higher of two relevances, as far as they are known.
 fn most(one: Option<f32>, other: Option<f32>) -> Option<f32> {
     one.into_iter().chain(other).reduce(f32::max)
 }
 
 /// A turn that was not found, as a hit.
-fn brought(hit: &Hit, turn: Turn, facts: &mut HashMap<TurnId, Vec<Derivation>>) -> Hit {
+pub(super) fn brought(hit: &Hit, turn: Turn, facts: &mut HashMap<TurnId, Vec<Derivation>>) -> Hit {
     let facts = facts.remove(&turn.accepted.id).unwrap_or_default();
     Hit {
         space: hit.space.clone(),
