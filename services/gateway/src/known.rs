@@ -182,7 +182,7 @@ impl Gateway {
         Ok(stated)
     }
 
-    /// Those of these turns that are no hits and that the filter of the query lets through.
+    /// Turns with these ids that are no hits and that the filter of the query lets through.
     async fn unfound_turns(
         &self,
         scope: &Scope,
