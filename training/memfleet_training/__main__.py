@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from .candidates import candidate_figures, fit_candidates
 from .data import CorpusPart
 from .evaluation import line_figures, name_figures, need_figures, pair_figures, statement_figures, tense_figures
 from .export import export_reader
@@ -69,11 +70,13 @@ def main() -> None:
 def train(reader: Reader, options: argparse.Namespace) -> None:
     """Trains on the `train` part, or goes on where a run before was stopped."""
     part = CorpusPart(options.corpus, "train", options.meetings, options.scenarios)
-    examples = part.examples(SequenceBuilder(reader.encoder.tokenizer))
+    builder = SequenceBuilder(reader.encoder.tokenizer)
+    examples = part.examples(builder)
     print({task: len(found) for task, found in examples.items()}, flush=True)
     passes = dict(zip(TASKS, map(float, options.passes.split(",")), strict=True))
     checkpoint = options.out / "checkpoint.pt"
     train_reader(reader, examples, passes, seed=options.seed, rate=options.rate, checkpoint=checkpoint, start=f"{options.init or 'base'}, {options.frozen} layers frozen, heads only: {options.heads_only}")
+    fit_candidates(reader.candidates, part.scenarios + part.histories, part.groups, builder)
 
 
 def evaluate(reader: Reader, options: argparse.Namespace) -> dict:
@@ -98,6 +101,10 @@ def evaluate(reader: Reader, options: argparse.Namespace) -> dict:
     if part.histories:
         figures["histories"] = pair_figures(reader, history_examples(part.histories, builder))
         figures["asked of histories"] = pair_figures(reader, asked_history_examples(part.histories, builder))
+    figures["candidates"] = {
+        "scenarios": candidate_figures(reader.candidates, scenarios, builder),
+        "histories": candidate_figures(reader.candidates, part.histories, builder),
+    }
     figures["tenses"] = tense_figures(reader, tense_examples(scenarios, part.spaces, builder))
     if part.named:
         figures["names"] = name_figures(reader, name_examples(part.named, builder))

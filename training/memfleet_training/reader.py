@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from .batches import length_batches
+from .candidates import CandidateHead
 from .encoder import Encoder
 from .lines import LineReader
 from .names import NameReader
@@ -23,7 +24,7 @@ from .tenses import TenseReader
 CHECKPOINT_SECONDS = 180
 TASKS = ("statements", "pairs", "groups", "unrelated", "asked", "histories", "needs", "tenses", "names", "lines")
 # Heads whose weights are written: all tasks of pairs share one.
-HEADS = ("statements", "pairs", "needs", "tenses", "names", "lines")
+HEADS = ("statements", "pairs", "needs", "tenses", "names", "lines", "candidates")
 
 
 class Reader(nn.Module):
@@ -41,6 +42,7 @@ class Reader(nn.Module):
         self.tenses = TenseReader(self.encoder)
         self.names = NameReader(self.encoder)
         self.lines = LineReader(self.encoder)
+        self.candidates = CandidateHead(self.encoder)
 
     def head(self, task: str) -> nn.Module:
         """The head that learns from the examples of a task."""
@@ -77,8 +79,10 @@ def train_reader(
     refuses one of other examples, passes or seeds."""
     batches = joint_batches(examples, passes, seed)
     plan = {"examples": {t: len(e) for t, e in examples.items()}, "passes": passes, "seed": seed, "rate": rate, "start": start}
+    if not batches:
+        return
     layers = [p for p in reader.encoder.parameters() if p.requires_grad]
-    heads = [p for n, p in reader.named_parameters() if p.requires_grad and "encoder." not in n]
+    heads = [p for n, p in reader.named_parameters() if p.requires_grad and not n.startswith(("encoder.", "candidates."))]
     groups = [{"params": layers, "lr": rate}, {"params": heads, "lr": 4 * rate}]
     optimiser = torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(

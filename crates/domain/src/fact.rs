@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TurnId;
-use crate::statement::{NameKind, RelationScores, StatementKind, StatementOwner};
+use crate::statement::{ChangeVectors, NameKind, RelationScores, StatementKind, StatementOwner};
 use crate::time::{TimeRange, Timestamp};
 
 /// One of the five sentence patterns of AMA section 3.1: subject, verb, object, complement.
@@ -89,6 +89,10 @@ pub struct StatementLabels {
     /// True where a topic to keep stands over that.
     #[serde(default)]
     pub kept: bool,
+    /// Vectors by which later statements find it and by which it finds earlier ones. Absent in facts
+    /// of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vectors: Option<ChangeVectors>,
 }
 
 impl StatementLabels {
@@ -278,6 +282,7 @@ mod tests {
             keep: 1.0,
             ends: 0.0,
             kept: false,
+            vectors: None,
         }
     }
 
@@ -330,6 +335,7 @@ mod tests {
             keep: 1.0,
             ends: 0.25,
             kept: false,
+            vectors: None,
         });
         let stored = serde_json::to_string(&fact).unwrap();
         assert!(!stored.contains("clause"), "{stored}");

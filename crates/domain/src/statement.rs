@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD_NO_PAD as BASE64;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -180,6 +183,64 @@ pub struct Statement {
     pub names: Vec<MentionedName>,
     /// The line of its speaker's profile that it makes; absent where it is not worth one.
     pub line: Option<StatementLine>,
+    /// Vectors by which those that it may change are found.
+    pub vectors: Option<ChangeVectors>,
+}
+
+/// Vectors of a statement as a later and as an earlier one, of length 127 in signed bytes. Those of
+/// one version of the reader can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangeVectors {
+    /// As a later statement, which may change another.
+    pub later: [i8; Self::DIMENSIONS],
+    /// As an earlier one, which another may change.
+    pub earlier: [i8; Self::DIMENSIONS],
+}
+
+impl ChangeVectors {
+    /// Numbers of each vector.
+    pub const DIMENSIONS: usize = 64;
+
+    /// Cosine, from -1 to 1: the higher it is, the likelier the later statement changes the earlier.
+    pub fn cosine(later: &Self, earlier: &Self) -> f32 {
+        let products = later.later.iter().zip(&earlier.earlier);
+        let sum: i32 = products.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+        sum as f32 / (127.0 * 127.0)
+    }
+
+    /// Bytes of both, the later first.
+    pub fn to_bytes(self) -> Vec<u8> {
+        let numbers = self.later.into_iter().chain(self.earlier);
+        numbers.map(|it| it.cast_unsigned()).collect()
+    }
+
+    /// Vectors of such bytes; absent where the size is another.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (later, earlier) = bytes.split_at_checked(Self::DIMENSIONS)?;
+        let numbers = |bytes: &[u8]| -> Option<[i8; Self::DIMENSIONS]> {
+            let bytes: [u8; Self::DIMENSIONS] = bytes.try_into().ok()?;
+            Some(bytes.map(u8::cast_signed))
+        };
+        Some(Self {
+            later: numbers(later)?,
+            earlier: numbers(earlier)?,
+        })
+    }
+}
+
+impl Serialize for ChangeVectors {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        BASE64.encode(self.to_bytes()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ChangeVectors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = BASE64.decode(text).map_err(D::Error::custom)?;
+        let size = 2 * Self::DIMENSIONS;
+        Self::from_bytes(&bytes).ok_or_else(|| D::Error::custom(format!("not {size} bytes")))
+    }
 }
 
 /// Statement with the words beside it in its sentence that are not worth keeping by themselves.
@@ -298,6 +359,9 @@ impl ChangeThresholds {
     /// Both statements hold, and recall puts the later turn first: where this is the probability of
     /// a change of what the query asks about, and the query needs both turns alike.
     pub const ORDERED: f32 = 0.5;
+    /// The earlier statement is marked in the answer to a query: where this is the probability of a
+    /// change of what it asks about.
+    pub const MARKED: f32 = 0.95;
     /// The change is noted when the later turn is written; recall reads it again behind the query.
     pub const POSSIBLE: f32 = 0.3;
     /// An answer quotes the later statement in the place of the earlier one.
@@ -321,5 +385,37 @@ mod tests {
         assert!(is_near(scores(0.5, 0.25).change(), 0.75));
         assert!(is_near(scores(0.8, 0.0).lasting_change(0.75), 0.2));
         assert!(is_near(scores(0.0, 0.8).lasting_change(1.0), 0.8));
+    }
+
+    #[test]
+    fn vectors_come_back_from_their_bytes_and_from_json() {
+        let mut vectors = ChangeVectors {
+            later: [-127; ChangeVectors::DIMENSIONS],
+            earlier: [3; ChangeVectors::DIMENSIONS],
+        };
+        vectors.later[1] = 127;
+        assert_eq!(
+            ChangeVectors::from_bytes(&vectors.to_bytes()),
+            Some(vectors)
+        );
+        assert_eq!(ChangeVectors::from_bytes(&[0; 127]), None);
+        let json = serde_json::to_string(&vectors).unwrap();
+        assert_eq!(
+            serde_json::from_str::<ChangeVectors>(&json).unwrap(),
+            vectors
+        );
+        assert!(serde_json::from_str::<ChangeVectors>("\"AAAA\"").is_err());
+    }
+
+    #[test]
+    fn the_cosine_of_a_vector_with_itself_is_one() {
+        let mut vectors = ChangeVectors {
+            later: [0; ChangeVectors::DIMENSIONS],
+            earlier: [0; ChangeVectors::DIMENSIONS],
+        };
+        (vectors.later[7], vectors.earlier[7]) = (127, 127);
+        assert!((ChangeVectors::cosine(&vectors, &vectors) - 1.0).abs() < 1e-6);
+        vectors.later[7] = -127;
+        assert!((ChangeVectors::cosine(&vectors, &vectors) + 1.0).abs() < 1e-6);
     }
 }

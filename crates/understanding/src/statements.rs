@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use memfleet_domain::statement::{
-    MentionedName, NameKind, Statement, StatementKind, StatementLine, StatementOwner,
+    ChangeVectors, MentionedName, NameKind, Statement, StatementKind, StatementLine, StatementOwner,
 };
 use memfleet_encoder::TextPiece;
 use memfleet_language::sentences;
@@ -51,6 +51,10 @@ pub(crate) struct StatementHeads {
     name: LinearHead,
     /// Labels of a line: said of the speaker, complete, worth knowing, and all three.
     line: LinearHead,
+    /// Vector of a statement as a later one.
+    later: LinearHead,
+    /// Vector of a statement as an earlier one.
+    earlier: LinearHead,
 }
 
 impl StatementHeads {
@@ -68,6 +72,16 @@ impl StatementHeads {
             flags: head("flags", 3, 2 * width)?,
             name: LinearHead::take(constants, "names.name", [NAME_CLASSES, width])?,
             line: LinearHead::take(constants, "lines.line", [LINE_LABELS, 2 * width])?,
+            later: LinearHead::take(
+                constants,
+                "candidates.later",
+                [ChangeVectors::DIMENSIONS, width],
+            )?,
+            earlier: LinearHead::take(
+                constants,
+                "candidates.earlier",
+                [ChangeVectors::DIMENSIONS, width],
+            )?,
         })
     }
 }
@@ -220,8 +234,30 @@ impl StatementHeads {
             ends: sigmoid(flags[2]),
             names: Vec::new(),
             line: None,
+            vectors: Some(self.vectors(mean)),
         }
     }
+
+    fn vectors(&self, mean: &[f32]) -> ChangeVectors {
+        let mean = unit(mean.to_vec());
+        let vector = |head: &LinearHead| {
+            let numbers = unit(head.scores(&[&mean]));
+            std::array::from_fn(|at| (127.0 * numbers[at]).round() as i8)
+        };
+        ChangeVectors {
+            later: vector(&self.later),
+            earlier: vector(&self.earlier),
+        }
+    }
+}
+
+/// Numbers of a vector with the length 1.
+fn unit(mut vector: Vec<f32>) -> Vec<f32> {
+    let length = vector.iter().map(|it| it * it).sum::<f32>().sqrt();
+    vector
+        .iter_mut()
+        .for_each(|it| *it /= length.max(f32::MIN_POSITIVE));
+    vector
 }
 
 /// Names of the classes of pieces: one begins with its first piece, or where the kind changes.
@@ -341,6 +377,7 @@ mod tests {
             ends: 0.0,
             names: Vec::new(),
             line: None,
+            vectors: None,
         }
     }
 

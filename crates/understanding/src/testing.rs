@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::num::NonZeroUsize;
 
-use memfleet_domain::statement::{NameKind, StatementKind, StatementOwner, StatementRelation};
+use memfleet_domain::statement::{
+    ChangeVectors, NameKind, StatementKind, StatementOwner, StatementRelation,
+};
 use memfleet_domain::tense::PromptTense;
 use memfleet_encoder::{BertLayout, Encoder, ModelFiles, Pooling, Spec};
 use rten_onnx::onnx::{DataType, GraphProto, ModelProto, StringStringEntryProto, TensorProto};
@@ -62,6 +64,8 @@ pub fn tiny_reader() -> ReaderModel {
         ("statements.owner", [StatementOwner::ALL.len(), 2 * WIDTH]),
         ("statements.flags", [3, 2 * WIDTH]),
         ("lines.line", [4, 2 * WIDTH]),
+        ("candidates.later", [ChangeVectors::DIMENSIONS, WIDTH]),
+        ("candidates.earlier", [ChangeVectors::DIMENSIONS, WIDTH]),
         ("names.name", [1 + 2 * NameKind::ALL.len(), WIDTH]),
         ("pairs.widen", [INNER, 4 * WIDTH]),
         ("pairs.relation", [relations, INNER]),

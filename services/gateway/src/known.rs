@@ -8,6 +8,7 @@ mod order;
 mod statements;
 
 use std::collections::{HashMap, HashSet};
+use std::mem;
 use std::time::Duration;
 
 use memfleet_agents::answering::PresentQuestion;
@@ -137,7 +138,8 @@ impl Gateway {
             ChangesRead::default()
         });
         bring(hits, space, later, &changes.ordered);
-        put_in_pairs(hits, space, changes.ordered.into_iter());
+        put_in_pairs(hits, space, mem::take(&mut changes.ordered).into_iter());
+        changes.close(hits);
         if changes.is_of_the_past {
             let ended = ended_with_successors(hits, space, &changes.needed, now);
             put_in_pairs(hits, space, ended.into_iter());

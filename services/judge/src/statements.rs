@@ -9,7 +9,7 @@ use memfleet_agents::conflicts::Verdict;
 use memfleet_domain::derivation::{Conflict, Contradiction, Derivation, Kind, Origin, Status};
 use memfleet_domain::fact::StatementLabels;
 use memfleet_domain::ids::{ConflictId, DerivationId, TurnId};
-use memfleet_domain::statement::{ChangeThresholds, StatementRelation};
+use memfleet_domain::statement::{ChangeThresholds, ChangeVectors, StatementRelation};
 use memfleet_domain::turn::{Role, Turn};
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::{CallPriority, Context};
@@ -26,11 +26,14 @@ const RECENT_TURNS: usize = 3;
 /// Turns before a new one among which these are.
 const PRECEDING_TURNS: u32 = 8;
 
-/// Turns that a new one is compared with besides, the nearest of its speaker's.
-const NEAREST_TURNS: usize = 4;
+/// Turns that a new one is compared with at most, of these and of those that a search finds.
+const COMPARED_TURNS: usize = 5;
 
-/// Hits among which the nearest turns with statements are.
-const SEARCHED_TURNS: u32 = 16;
+/// Hits of each search among which these are.
+const SEARCHED_TURNS: u32 = 32;
+
+/// Least cosine of the vectors of two statements by which the turns are compared.
+const LEAST_COSINE: f32 = 0.25;
 
 /// Statements of a turn for which a search is made.
 const SEARCHED_STATEMENTS: usize = 4;
@@ -107,8 +110,9 @@ impl LocalJudge {
         Ok(stated)
     }
 
-    /// Turns of the same speaker that a new one is compared with: the last of its session and the
-    /// nearest.
+    /// Turns of the same speaker that a new one is compared with: of the last of its session and
+    /// those that searches find nearest to its statements, the ones whose statements it may change,
+    /// or be changed by, by their vectors.
     async fn compared(&self, scope: &Scope, new: &StatedText) -> Result<Vec<StatedText>, Fault> {
         let own = &new.turn.accepted;
         let before = self
@@ -118,20 +122,16 @@ impl LocalJudge {
         let recent = before.iter().rev();
         let recent = recent.filter(|turn| turn.accepted.speaker == own.speaker);
         let recent = recent.take(RECENT_TURNS).map(|turn| turn.accepted.id);
-        let recent: Vec<TurnId> = recent.collect();
-        let mut nearest: Vec<TurnId> = Vec::new();
+        let mut turns: Vec<TurnId> = recent.collect();
         for (statement, _) in new.statements.iter().take(SEARCHED_STATEMENTS) {
             for turn in self.nearest(scope, new, statement).await? {
-                if turn != own.id && !recent.contains(&turn) && !nearest.contains(&turn) {
-                    nearest.push(turn);
+                if turn != own.id && !turns.contains(&turn) {
+                    turns.push(turn);
                 }
             }
         }
-        let mut stated = self.stated(scope, nearest.clone()).await?;
-        stated.sort_by_key(|it| nearest.iter().position(|turn| *turn == it.turn.accepted.id));
-        stated.truncate(NEAREST_TURNS);
-        stated.extend(self.stated(scope, recent).await?);
-        Ok(stated)
+        let stated = self.stated(scope, turns.clone()).await?;
+        Ok(likely_changed(new, stated, &turns))
     }
 
     /// Turns of the speaker of a statement that are nearest to it.
@@ -216,12 +216,43 @@ impl LocalJudge {
 }
 
 impl StatedText {
+    /// Highest cosine of a later statement of one of two texts with an earlier one of the other, by
+    /// the vectors of one reader; the least that counts where they have none to compare.
+    fn cosine(&self, other: &Self) -> f32 {
+        let [earlier, later] = in_order(self, other);
+        let pairs = later.statements.iter().flat_map(|(newer, _)| {
+            let olders = earlier.statements.iter();
+            olders.filter_map(move |(older, _)| {
+                let vectors = |it| labels(it).and_then(|labels| labels.vectors);
+                let is_of_one = older.origin == newer.origin;
+                let pair = vectors(newer).zip(vectors(older)).filter(|_| is_of_one);
+                pair.map(|(newer, older)| ChangeVectors::cosine(&newer, &older))
+            })
+        });
+        pairs.reduce(f32::max).unwrap_or(LEAST_COSINE)
+    }
+
     fn to_compare(&self) -> TurnStatements {
         TurnStatements {
             turn: self.words.clone(),
             statements: self.statements.iter().map(|it| it.1.clone()).collect(),
         }
     }
+}
+
+/// Texts whose statements a new one may change, or be changed by, the likeliest by their vectors. The
+/// order of `turns` decides between equal ones.
+fn likely_changed(new: &StatedText, stated: Vec<StatedText>, turns: &[TurnId]) -> Vec<StatedText> {
+    let place = |it: &StatedText| turns.iter().position(|turn| *turn == it.turn.accepted.id);
+    let cosines = stated.into_iter().map(|it| (new.cosine(&it), it));
+    let mut likely: Vec<(f32, StatedText)> =
+        cosines.filter(|(it, _)| *it >= LEAST_COSINE).collect();
+    likely.sort_by(|(one, first), (other, second)| {
+        let by_cosine = other.total_cmp(one);
+        by_cosine.then_with(|| place(first).cmp(&place(second)))
+    });
+    likely.truncate(COMPARED_TURNS);
+    likely.into_iter().map(|(_, stated)| stated).collect()
 }
 
 /// Statements of a turn in its words; none where no statement is left. Those that overlap another
@@ -310,6 +341,7 @@ pub(crate) fn verdict(
 
 #[cfg(test)]
 mod tests {
+    use memfleet_domain::derivation::Body;
     use memfleet_ports::conformance::{knowledge, samples};
 
     use super::*;
@@ -334,5 +366,52 @@ mod tests {
         assert_eq!(of(Status::Found).count(), 3);
         assert_eq!(of(Status::Possible).count(), MAX_POSSIBLE_CHANGES);
         assert!(of(Status::Possible).all(|it| it.probability >= Some(0.22)));
+    }
+
+    /// Text of one statement, told at a position, with a vector that is `along` and across the first
+    /// number, or none.
+    fn text(name: &str, position: u32, along: Option<i8>) -> StatedText {
+        let mut fact = statement(name);
+        if let Body::Fact(draft) = &mut fact.body
+            && let Some(labels) = &mut draft.statement
+        {
+            labels.vectors = along.map(|along| {
+                let mut vector = [0; ChangeVectors::DIMENSIONS];
+                vector[0] = along;
+                ChangeVectors {
+                    later: vector,
+                    earlier: vector,
+                }
+            });
+        }
+        let accepted = samples::turn(name, name);
+        StatedText {
+            words: TurnText::of(&accepted),
+            turn: Turn {
+                accepted,
+                position,
+                replaced: None,
+            },
+            statements: vec![(fact, 0..name.len())],
+        }
+    }
+
+    #[test]
+    fn likely_changed_keeps_those_of_the_highest_cosine_and_those_without_vectors_in_order() {
+        let new = text("new", 100, Some(127));
+        let stated = |along: &[Option<i8>]| {
+            let texts = along.iter().zip(1..);
+            let texts = texts.map(|(along, at)| text(&format!("turn {at}"), at, *along));
+            texts.collect::<Vec<_>>()
+        };
+        let places = |along: &[Option<i8>]| {
+            let stated = stated(along);
+            let turns: Vec<TurnId> = stated.iter().map(|it| it.turn.accepted.id).collect();
+            let kept = likely_changed(&new, stated, &turns).into_iter();
+            kept.map(|it| it.turn.position).collect::<Vec<_>>()
+        };
+        let along = [Some(-90), Some(40), None, Some(120), None, Some(60)];
+        assert_eq!(places(&along), [4, 6, 2, 3, 5]);
+        assert_eq!(places(&[None; 8]), [1, 2, 3, 4, 5]);
     }
 }

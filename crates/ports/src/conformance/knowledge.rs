@@ -119,6 +119,7 @@ pub fn statement(turn: &AcceptedTurn, words: &str, from: Timestamp) -> Derivatio
             keep: 0.5,
             ends: 0.25,
             kept: false,
+            vectors: None,
         });
         draft.line = Some(FactLine {
             text: words.to_owned(),

@@ -149,6 +149,7 @@ fn statement(turn: &TurnText, bytes: Range<usize>) -> Statement {
             probability: 1.0,
         }),
         bytes,
+        vectors: None,
     }
 }
 

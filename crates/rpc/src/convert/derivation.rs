@@ -131,6 +131,8 @@ impl Checked for proto::StatementLabels {
             keep: fields.probability("keep", self.keep)?,
             kept: self.kept,
             ends: fields.probability("ends", self.ends)?,
+            // They belong to the reader and are no part of the interface.
+            vectors: None,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use chrono::TimeDelta;
 use memfleet_domain::statement::{
-    MentionedName, RelationScores, Statement, StatementLine, StatementRelation,
+    ChangeVectors, MentionedName, RelationScores, Statement, StatementLine, StatementRelation,
 };
 use memfleet_domain::tense::{PromptTense, TenseScores};
 use memfleet_ports::turn_reader::{
@@ -121,6 +121,10 @@ impl From<Statement> for wire::Statement {
             ends: statement.ends,
             names: statement.names.into_iter().map(Into::into).collect(),
             line: statement.line.map(Into::into),
+            vectors: statement
+                .vectors
+                .map(ChangeVectors::to_bytes)
+                .unwrap_or_default(),
         }
     }
 }
@@ -142,6 +146,11 @@ impl Checked for wire::Statement {
         let ends = fields.probability("ends", self.ends);
         let names = fields.messages("names", self.names, usize::MAX);
         let line = fields.optional("line", self.line);
+        let vectors = match (&*self.vectors, ChangeVectors::from_bytes(&self.vectors)) {
+            ([], _) => Some(None),
+            (_, Some(vectors)) => Some(Some(vectors)),
+            _ => fields.refuse("vectors", "are not 128 bytes"),
+        };
         Some(Statement {
             bytes: bytes?,
             kind: kind?,
@@ -153,6 +162,7 @@ impl Checked for wire::Statement {
             ends: ends?,
             names: names?,
             line: line?,
+            vectors: vectors?,
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use memfleet_domain::statement::{RelationScores, Statement, StatementKind, StatementOwner};
+use memfleet_domain::statement::{
+    ChangeVectors, RelationScores, Statement, StatementKind, StatementOwner,
+};
 use memfleet_domain::tense::TenseScores;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::turn_reader::{
@@ -41,6 +43,10 @@ impl TurnReader for LengthReader {
             ends: f32::from(u8::from(turn.turn.is_assistant)),
             names: Vec::new(),
             line: None,
+            vectors: Some(ChangeVectors {
+                later: [-127; ChangeVectors::DIMENSIONS],
+                earlier: [5; ChangeVectors::DIMENSIONS],
+            }),
         };
         Ok(found(turns.iter().map(|turn| vec![statement(turn)])))
     }

@@ -146,6 +146,7 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
         keep: statement.keep,
         ends: statement.ends,
         kept: false,
+        vectors: statement.vectors,
     };
     Some(Draft {
         text: words.to_owned(),
@@ -240,6 +241,7 @@ mod tests {
             ends: 0.0,
             names: Vec::new(),
             line: None,
+            vectors: None,
         }
     }
 

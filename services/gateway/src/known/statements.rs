@@ -6,7 +6,7 @@ use std::ops::Range;
 use chrono::TimeDelta;
 use futures::future::try_join_all;
 use memfleet_domain::derivation::{Conflict, Derivation, Origin, Status};
-use memfleet_domain::fact::{Draft, StatementLabels};
+use memfleet_domain::fact::StatementLabels;
 use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_domain::statement::ChangeThresholds;
 use memfleet_domain::time::{AsOf, Timestamp};
@@ -53,8 +53,37 @@ pub(super) struct ChangesRead {
     /// Pairs of turns that a change of what the query asks about orders: the first goes before the
     /// second.
     pub(super) ordered: Vec<(TurnId, TurnId)>,
+    /// Statements that ended by what the reader says behind the query, though not for certain by
+    /// what it said when they were written.
+    pub(super) ended: Vec<EndedStatement>,
     /// True where the query asks how things were.
     pub(super) is_of_the_past: bool,
+}
+
+/// Statement that ended, and the one that took its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndedStatement {
+    older: DerivationId,
+    newer: DerivationId,
+    at: Timestamp,
+}
+
+impl ChangesRead {
+    /// Closes the statements of hits that ended, as the refresher does where a change is certain.
+    /// The query asks for them.
+    pub(super) fn close(&mut self, hits: &mut [Hit]) {
+        let ended: HashMap<DerivationId, EndedStatement> =
+            self.ended.drain(..).map(|it| (it.older, it)).collect();
+        for fact in hits.iter_mut().flat_map(|hit| &mut hit.facts) {
+            let end = ended.get(&fact.id);
+            let Some(end) = end.filter(|end| Some(end.at) > fact.valid.start) else {
+                continue;
+            };
+            fact.valid.end = Some(end.at);
+            fact.succeeded_by = Some(end.newer);
+            self.needed.insert(fact.id, 1.0);
+        }
+    }
 }
 
 impl Gateway {
@@ -193,9 +222,14 @@ impl Gateway {
         }
         let changes = self.asked_changes(query, weighed);
         let changes = brief.within("the reader of turns", changes).await?;
+        let changes = acting(changes, is_of_the_past);
+        let certain = changes
+            .iter()
+            .filter(|change| !is_of_the_past && change.probability >= ChangeThresholds::MARKED);
         Ok(ChangesRead {
             needed,
-            ordered: ordered(changes, is_of_the_past),
+            ended: certain.filter_map(|change| change.ended).collect(),
+            ordered: ordered(&changes, is_of_the_past),
             is_of_the_past,
         })
     }
@@ -224,16 +258,26 @@ impl Gateway {
         let relations = relations.into_iter().flat_map(|it| it.answers);
         let changes = read.iter().zip(relations);
         let changes = changes.map(|(([older, newer], step), scores)| {
-            let changes = scores.iter().map(|scores| {
-                let [older, newer] = [(older, scores.earlier), (newer, scores.later)]
-                    .map(|(hit, place)| hit.labels(place));
-                StatementLabels::change_probability(older, newer, scores)
+            let changes = scores.iter().filter_map(|scores| {
+                let older = older.statement(scores.earlier)?;
+                let newer = newer.statement(scores.later)?;
+                let [before, after] = [older, newer].map(labels);
+                let change = StatementLabels::change_probability(before, after, scores);
+                Some((change, older, newer))
             });
+            let likeliest = changes.max_by(|(one, ..), (other, ..)| one.total_cmp(other));
             TurnChange {
                 older: older.hit.turn.accepted.id,
                 newer: newer.hit.turn.accepted.id,
-                probability: changes.fold(0.0, f32::max),
+                probability: likeliest.map_or(0.0, |(change, ..)| change),
                 need_step: *step,
+                ended: likeliest.and_then(|(_, older, newer)| {
+                    Some(EndedStatement {
+                        older: older.id,
+                        newer: newer.id,
+                        at: newer.valid.start?,
+                    })
+                }),
             }
         });
         Ok(changes.collect())
@@ -285,7 +329,7 @@ fn changed_pairs<'h>(hits: &[&'h Hit], possible: &'h [Conflict]) -> Vec<ChangedP
 struct ReadHit<'h> {
     hit: &'h Hit,
     words: TurnText,
-    statements: Vec<(&'h Draft, Range<usize>)>,
+    statements: Vec<(&'h Derivation, Range<usize>)>,
 }
 
 impl<'h> ReadHit<'h> {
@@ -295,10 +339,9 @@ impl<'h> ReadHit<'h> {
         let said = hit.facts.iter().filter(|fact| {
             fact.is_statement() && fact.origin != Origin::Corrected && !fact.is_withdrawn()
         });
-        let drafts = said.filter_map(Derivation::fact);
-        let spans = drafts.map(|draft| {
-            let words = &draft.evidence;
-            (draft, words.start as usize..words.end as usize)
+        let spans = said.filter_map(|fact| {
+            let words = &fact.fact()?.evidence;
+            Some((fact, words.start as usize..words.end as usize))
         });
         let statements = placed_statements(&words.text, spans.collect());
         Self {
@@ -319,11 +362,14 @@ impl<'h> ReadHit<'h> {
         }
     }
 
-    /// Labels of the statement at a place.
-    fn labels(&self, place: usize) -> Option<&'h StatementLabels> {
-        let (draft, _) = self.statements.get(place)?;
-        draft.statement.as_ref()
+    /// The statement at a place.
+    fn statement(&self, place: usize) -> Option<&'h Derivation> {
+        self.statements.get(place).map(|(fact, _)| *fact)
     }
+}
+
+fn labels(fact: &Derivation) -> Option<&StatementLabels> {
+    fact.fact()?.statement.as_ref()
 }
 
 /// Change of what a query asks about, from one turn to a later one.
@@ -334,13 +380,14 @@ struct TurnChange {
     probability: f32,
     /// Log odds by which a reply needs the later turn more than the earlier one.
     need_step: f32,
+    /// The likeliest change of a statement.
+    ended: Option<EndedStatement>,
 }
 
-/// Pairs of turns in the order that changes of what the query asks about give them, the likeliest
-/// first: by the probability of each and by how much more a reply needs the turn that would come
-/// first. A change whose later turn another change ends at least as probably says nothing about the
-/// present.
-fn ordered(mut changes: Vec<TurnChange>, is_of_the_past: bool) -> Vec<(TurnId, TurnId)> {
+/// Changes of what the query asks about that order its hits, the likeliest first: by the probability
+/// of each and by how much more a reply needs the turn that would come first. A change whose later
+/// turn another change ends at least as probably says nothing about the present.
+fn acting(mut changes: Vec<TurnChange>, is_of_the_past: bool) -> Vec<TurnChange> {
     changes.retain(|it| {
         let step = match is_of_the_past {
             true => -it.need_step,
@@ -354,8 +401,13 @@ fn ordered(mut changes: Vec<TurnChange>, is_of_the_past: bool) -> Vec<(TurnId, T
         let mut later = changes.iter().filter(|it| it.older == change.newer);
         later.any(|it| it.probability >= change.probability)
     };
-    let pairs = changes.iter().filter(|it| is_of_the_past || !is_over(it));
-    let pairs = pairs.map(|change| match is_of_the_past {
+    let acting = changes.iter().filter(|it| is_of_the_past || !is_over(it));
+    acting.copied().collect()
+}
+
+/// Pairs of turns in the order that changes give them.
+fn ordered(changes: &[TurnChange], is_of_the_past: bool) -> Vec<(TurnId, TurnId)> {
+    let pairs = changes.iter().map(|change| match is_of_the_past {
         true => (change.older, change.newer),
         false => (change.newer, change.older),
     });
@@ -439,8 +491,10 @@ mod tests {
                 newer: turn(newer),
                 probability: *probability,
                 need_step,
+                ended: None,
             });
-        let pairs = ordered(changes.collect(), is_past).into_iter();
+        let changes = acting(changes.collect(), is_past);
+        let pairs = ordered(&changes, is_past).into_iter();
         pairs.map(|(first, second)| [first, second]).collect()
     }
 

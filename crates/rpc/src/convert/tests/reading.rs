@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use chrono::TimeDelta;
 use memfleet_domain::statement::{
-    MentionedName, NameKind, RelationScores, Statement, StatementKind, StatementLine,
-    StatementOwner, StatementRelation,
+    ChangeVectors, MentionedName, NameKind, RelationScores, Statement, StatementKind,
+    StatementLine, StatementOwner, StatementRelation,
 };
 use memfleet_domain::tense::{PromptTense, TenseScores};
 use memfleet_ports::turn_reader::{
@@ -97,6 +97,10 @@ fn every_kind_owner_and_relation_comes_back_as_it_was_found() {
         line: (place % 2 == 0).then_some(StatementLine {
             bytes: place..place + 3,
             probability: 0.75,
+        }),
+        vectors: (place == 1).then_some(ChangeVectors {
+            later: [-127; ChangeVectors::DIMENSIONS],
+            earlier: [5; ChangeVectors::DIMENSIONS],
         }),
     });
     let found = ReaderAnswers {
