@@ -163,7 +163,6 @@ impl Facts<'_> {
             } else {
                 Stance::States
             },
-            takes_back: false,
             said_at: Some(turn.said_at),
             evidence,
             valid: said.valid()?,

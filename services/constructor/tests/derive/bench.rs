@@ -292,7 +292,6 @@ fn draft(subject: &str, verb: &str, value: &str, related: Vec<TurnId>) -> Draft 
             value: value.into(),
         },
         stance: Stance::States,
-        takes_back: false,
         said_at: None,
         evidence: 0..1,
         valid: TimeRange::default(),
