@@ -1,5 +1,5 @@
 //! Settling conflicts (AMA section 3.4, update): the older fact's interval is closed where the newer one begins, both are linked, and
-//! nothing is removed. What a caller corrected is not for rules to decide: such a conflict stays open.
+//! nothing is removed. What a caller corrected is for no agent to decide: such a conflict stays open.
 
 use async_trait::async_trait;
 use memfleet_agents::conflicts::WITHDRAWN_JUDGES;

@@ -180,28 +180,6 @@ impl Bench {
         follower.sweep(&Rebuilder(Arc::new(deriver))).await;
     }
 
-    /// A caller corrects a fact.
-    pub async fn correct(&self, corrected: Derivation) {
-        let change = Change {
-            id: corrected.change,
-            kind: ChangeKind::Corrected,
-            at: instant(1),
-            reason: String::new(),
-            conflict: None,
-            reverts: None,
-        };
-        let revisions = vec![Revision {
-            derivation: corrected,
-            passage: None,
-        }];
-        let work = Work {
-            rewrites: vec![Rewrite { change, revisions }],
-            ..Work::default()
-        };
-        let applied = self.store.apply(&home(), work).await.unwrap();
-        assert_ne!(applied, Applied::Stale);
-    }
-
     /// As if nothing had been noted of how far the work came.
     pub async fn begin_again(&self) {
         let claimed = self

@@ -3,8 +3,7 @@
 use memfleet_domain::access::SpacePattern;
 use memfleet_domain::assembly::AuditMode;
 use memfleet_domain::policy::Policy;
-use memfleet_domain::turn::{AcceptedTurn, Echo, Role, Turn};
-use memfleet_language::Language;
+use memfleet_domain::turn::{Echo, Role, Turn};
 use memfleet_ports::assembly::{AssembleRequest, Assembly};
 use memfleet_ports::conformance::samples::session;
 use memfleet_ports::context::Context;

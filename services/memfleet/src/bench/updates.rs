@@ -32,7 +32,7 @@ pub struct UpdatesArgs {
     /// How many facts change, at least
     #[arg(long, value_name = "N", default_value_t = 500)]
     changes: usize,
-    /// Which wordings: those that the rules were developed on (developed, second), or those that nobody who works on them looks at
+    /// Which wordings: two sets that may be looked at (developed, second), or one that nobody who works on memory looks at
     #[arg(long, value_enum, default_value_t)]
     wordings: Told,
     /// Name the questions that were answered wrongly, and the facts that were ended wrongly

@@ -147,7 +147,7 @@ impl Process {
         }))
     }
 
-    /// The ones behind the rules of judge and refresher.
+    /// The ones behind judge and refresher.
     pub(super) fn new_comparer(&mut self, config: &Config) -> Result<Option<Comparer>, BoxError> {
         let compared = self.author(config)?.zip(self.judge.clone());
         Ok(compared.map(|(adviser, judge)| Comparer {

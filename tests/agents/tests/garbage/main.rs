@@ -208,7 +208,7 @@ async fn a_model_that_ends_everything_ends_nothing_that_is_true() {
             stated.say(day, text).await;
         }
         find(&memory, &TRUE).await;
-        stated.say(6, "I live in Oslo.").await;
+        stated.say_in(5, 6, "I live in Oslo.").await;
         for memory in [&memory, &stated] {
             let (before, known) = (memory.known(5).await, memory.known(50).await);
             assert_eq!((before.len(), known.len()), (5, 5));
