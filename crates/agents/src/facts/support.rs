@@ -20,7 +20,7 @@ pub fn denies(text: &str) -> bool {
 /// Whether every word of a sentence that carries meaning is in these texts, and what it denies is denied there: names and numbers as they
 /// are, other words by how they begin.
 pub fn is_borne_out<'t>(sentence: &str, texts: impl IntoIterator<Item = &'t str> + Clone) -> bool {
-    let have = Have::of(texts.clone().into_iter().flat_map(|text| words(text)));
+    let have = Have::of(texts.clone().into_iter().flat_map(words));
     let is_said = words(sentence).iter().all(|word| have.says(word));
     is_said && (!denies(sentence) || texts.into_iter().any(denies))
 }

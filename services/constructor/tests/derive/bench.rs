@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use memfleet_constructor::{
     Deriver, ExtractedFacts, Extractor, Rebuilder, Refiner, Summariser, TopicFilter, Utterances,
 };
-use memfleet_domain::derivation::{Change, ChangeKind, Derivation, Kind};
+use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
 use memfleet_domain::ids::{SpaceId, TurnId};
 use memfleet_domain::policy::Policy;
@@ -18,9 +18,7 @@ use memfleet_domain::turn::AcceptedTurn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant};
 use memfleet_ports::events::{Event, Events};
-use memfleet_ports::knowledge::{
-    Applied, Knowledge, Progress, Question, Revision, Rewrite, Stage, Work,
-};
+use memfleet_ports::knowledge::{Knowledge, Progress, Question, Stage, Work};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::policies::policy_key;
 use memfleet_ports::settings::{Revised, Settings};
