@@ -127,7 +127,7 @@ enum Over {
     State,
 }
 
-/// What words of English tell of an end by the past of a verb; in other languages only the date tells.
+/// End that English words tell by the past of a verb; in other languages only the date tells.
 fn over(text: &str, sentence: Range<usize>, evidence: &Range<u32>, locale: &Locale) -> Over {
     if Language::tagged(locale.language.as_deref()) != Language::English {
         return Over::Then;
