@@ -1,5 +1,5 @@
-//! Checks of a conflict of two facts that a language model names (AMA section 3.3): which of them is
-//! the older one, since when it is over, and whether that closes it.
+//! Checks of a conflict of two facts that a language model names (AMA section 3.3): which of them
+//! is the older one, since when it is over, and whether that closes it.
 
 use chrono::TimeDelta;
 use memfleet_domain::derivation::{Contradiction, Derivation, Origin};
@@ -41,9 +41,11 @@ pub struct Judged {
     pub closes: bool,
 }
 
-/// The verdict where a language model says that two facts exclude each other, the older one having been wrong from the start or not. It is not taken
-/// of facts that one turn states, nor of what says the same. That the older one was wrong takes a newer one that takes something back, else it
-/// is a change. Facts of two attributes may both hold, whatever is said of them: they close nothing.
+/// The verdict where a language model says that two facts exclude each other, the older one having
+/// been wrong from the start or not. It is not taken of facts that one turn states, nor of what
+/// says the same. That the older one was wrong takes a newer one that takes something back, else it
+/// is a change. Facts of two attributes may both hold, whatever is said of them: they close
+/// nothing.
 pub fn judged(one: &Derivation, other: &Derivation, corrects: bool) -> Option<Judged> {
     let Pair { older, newer } = comparable(one, other)?;
     let (before, after) = (older.fact()?, newer.fact()?);
@@ -92,7 +94,8 @@ fn verdict(
     }
 }
 
-/// When the newer one was told, where it happened lately but, as it is dated, before the older one was told ("I moved last week").
+/// When the newer one was told, where it happened lately but, as it is dated, before the older one
+/// was told ("I moved last week").
 fn told_lately(newer: &Derivation, older: &Derivation) -> Option<Timestamp> {
     let told = newer.fact().filter(|fact| !is_of_state(fact))?;
     told.said_at.filter(|_| is_told_later(newer, older))
@@ -120,15 +123,17 @@ fn comparable<'d>(one: &'d Derivation, other: &'d Derivation) -> Option<Pair<'d>
         return None;
     }
     let start = newer.valid.start.max(older.valid.start)?;
-    // What is told of the past only ("I used to live in Oslo") does not say when it held: it contradicts nothing.
+    // What is told of the past only ("I used to live in Oslo") does not say when it held: it
+    // contradicts nothing.
     let told_as_past = older.valid.start.is_none() && older.valid.end.is_some();
     let was_over = !older.valid.contains(start);
     let is_past = newer.valid.end.is_some();
     (!told_as_past && !was_over && !is_past).then_some(Pair { older, newer })
 }
 
-/// By when they began to hold, then by when they were known; but of what is only known to hold when it was told, what is told later takes the place,
-/// whenever that began: "I live in Rome", and a day later "I have lived in Oslo since May", or "I moved to Oslo last week".
+/// By when they began to hold, then by when they were known; but of what is only known to hold when
+/// it was told, what is told later takes the place, whenever that began: "I live in Rome", and a
+/// day later "I have lived in Oslo since May", or "I moved to Oslo last week".
 fn in_order<'d>(one: &'d Derivation, other: &'d Derivation) -> (&'d Derivation, &'d Derivation) {
     let place = |derivation: &Derivation| {
         (
@@ -149,7 +154,8 @@ fn in_order<'d>(one: &'d Derivation, other: &'d Derivation) -> (&'d Derivation, 
     }
 }
 
-/// Whether the first has a date, is a state or happened lately, and was told after the last, of which only its telling is known.
+/// Whether the first has a date, is a state or happened lately, and was told after the last, of
+/// which only its telling is known.
 fn is_told_later(first: &Derivation, last: &Derivation) -> bool {
     let (Some(dated), Some(told)) = (first.fact(), last.fact()) else {
         return false;

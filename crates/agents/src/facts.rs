@@ -1,10 +1,10 @@
-//! Checks of what a language model finds in turns: its facts are held against the words of their turn,
-//! and get keys that compare. Statements of the reader of turns need none, since they are words of
-//! their turn.
+//! Checks of what a language model finds in turns: its facts are held against the words of their
+//! turn, and get keys that compare. Statements of the reader of turns need none, since they are
+//! words of their turn.
 //!
 //! `words` tokenises, `claims` makes the keys, `support` looks for the words of a fact in its turn,
-//! `telling` for its dates and for a correction, `coverage` tells whether a fact is all that its turn
-//! says.
+//! `telling` for its dates and for a correction, `coverage` tells whether a fact is all that its
+//! turn says.
 
 mod claims;
 mod coverage;
@@ -24,9 +24,9 @@ pub use self::telling::{Times, as_told, takes_back};
 /// Beginning of the names of the rules that extracted facts before statements did (docs/adr/0028).
 const RULES_FAMILY: &str = "rules-";
 
-/// True for facts that a prompt may state beside turns: a caller corrected them, or a language model
-/// extracted them. Statements of the reader say no more than their turn, and facts that rules once
-/// extracted are mostly untrue.
+/// True for facts that a prompt may state beside turns: a caller corrected them, or a language
+/// model extracted them. Statements of the reader say no more than their turn, and facts that rules
+/// once extracted are mostly untrue.
 pub fn may_act(fact: &Derivation) -> bool {
     match &fact.origin {
         Origin::Corrected => true,

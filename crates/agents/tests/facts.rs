@@ -184,7 +184,8 @@ fn a_fact_draws_on_the_turn_that_says_the_words_its_own_does_not() {
         said(2, "Brunhild", "Nice!"),
     ];
     let turn = said(3, "Ada", "She lives in Rome.");
-    let sources_of = |who: &str, place: &str| sources(&lives(who, place, turn.text), &turn, &context);
+    let sources_of =
+        |who: &str, place: &str| sources(&lives(who, place, turn.text), &turn, &context);
     assert_eq!(sources_of("Zebulonia", "Rome"), Some(vec![context[0].id]));
     assert_eq!(sources_of("Ada", "Rome"), Some(Vec::new()));
     assert_eq!(sources_of("Zebulonia", "Atlantis"), None);

@@ -1,5 +1,6 @@
 //! `P_con` of AMA section 3.1: the facts of new turns, read in the light of earlier ones. A fact stays only if its quotation is in
-//! its turn and its words are supported there, and keeps of its dates and its stance what is told there.
+//! its turn and its words are supported there, and keeps of its dates and its stance what is told
+//! there.
 
 use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
 use memfleet_domain::ids::TurnId;

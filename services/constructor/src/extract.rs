@@ -59,7 +59,6 @@ pub trait Extractor: Send + Sync {
     ) -> Result<ExtractedFacts, Fault>;
 }
 
-
 /// Name of an extractor without its version.
 pub(crate) fn family(name: &str) -> &str {
     name.rsplit_once('-').map_or(name, |(family, _)| family)

@@ -1,6 +1,7 @@
-//! `Memory.Answer`: finds what memory holds of a question and has it answered, by a language model where one is configured, else
-//! quoted. `inquiry` finds what answers it, `stories` those that it is about, `look` is what was found, `quoting` answers by quotations,
-//! `speaking` is a model's answer on its way.
+//! `Memory.Answer`: finds what memory holds of a question and has it answered, by a language model
+//! where one is configured, else by quotations. `inquiry` finds what answers it, `stories` those
+//! that it is about, `look` is what was found, `quoting` answers by quotations, `speaking` is a
+//! model's answer on its way.
 
 mod inquiry;
 mod look;
@@ -23,12 +24,13 @@ use look::Look;
 use quoting::Quoter;
 use speaking::Speaking;
 
-/// Longest wait of an answer that names no write for the facts of what is stored: they mark and order
-/// what is found.
+/// Longest wait of an answer that names no write for the facts of what is stored: they mark and
+/// order what is found.
 const UNASKED: Duration = Duration::from_secs(1);
 
 impl Gateway {
-    /// What is searched comes before the stream: a space that does not exist is a fault of the call.
+    /// Answers a question. The search comes before the stream: a space that does not exist is a
+    /// fault of the call.
     pub(crate) async fn answer_question(
         &self,
         context: &Context,

@@ -1,8 +1,8 @@
 //! Annotation of search hits with the facts that their turns state. Where the query asks for a
-//! statement that another statement ended, or a caller corrected one, the hit is marked and the turn
-//! that took its place stands before it. One that another statement may have ended is not marked, and
-//! stands behind that one where the query needs both about alike. Facts that are no statements mark
-//! and move no hit.
+//! statement that another statement ended, or a caller corrected one, the hit is marked and the
+//! turn that took its place stands before it. One that another statement may have ended is not
+//! marked, and stands behind that one where the query needs both about alike. Facts that are no
+//! statements mark and move no hit.
 
 mod order;
 mod statements;

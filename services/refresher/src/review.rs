@@ -1,6 +1,8 @@
-//! Settlements, looked at once more by a language model (AMA appendix C.6), behind the refresher and with a position of its own: the refresher
-//! closes the older fact at once, the model reads the turn and says whether that was right, and since when. What it undoes or moves is a new version like any
-//! other. Each settlement is reviewed once; one that a caller touched meanwhile is the caller's.
+//! Settlements, looked at once more by a language model (AMA appendix C.6), behind the refresher
+//! and with a position of its own: the refresher closes the older fact at once, the model reads the
+//! turn and says whether that was right, and since when. What it undoes or moves is a new version
+//! like any other. Each settlement is reviewed once; one that a caller touched meanwhile is the
+//! caller's.
 
 use std::collections::HashMap;
 use std::sync::Arc;

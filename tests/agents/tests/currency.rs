@@ -46,6 +46,9 @@ async fn an_update_that_was_undone_is_not_done_again() {
         .unwrap();
     memory.settle().await;
     memory.say(11, "It rains.").await;
-    assert_eq!(memory.known(12).await, ["I live in Rome.", "I live in Oslo."]);
+    assert_eq!(
+        memory.known(12).await,
+        ["I live in Rome.", "I live in Oslo."]
+    );
     assert_eq!(memory.conflicts().await[0].status, Status::Dismissed);
 }

@@ -26,7 +26,11 @@ mod tests {
     fn is_covered(words: &str, text: &str) -> bool {
         let turn: AcceptedTurn = turn("1", text);
         let statement = statement(&turn, words, instant(1));
-        covers(statement.fact().unwrap(), text, &Analyzer::new(Language::English))
+        covers(
+            statement.fact().unwrap(),
+            text,
+            &Analyzer::new(Language::English),
+        )
     }
 
     #[test]

@@ -84,9 +84,7 @@ pub fn sources(
 
 /// The words of a turn and of its speaker's name.
 fn all_words(said: &Utterance<'_>) -> impl Iterator<Item = Word> + use<> {
-    words(said.text)
-        .into_iter()
-        .chain(words(said.speaker))
+    words(said.text).into_iter().chain(words(said.speaker))
 }
 
 /// The words of a known attribute: they name it and need not be said.

@@ -1,6 +1,6 @@
 //! Dates and corrections in the words of a turn. A language model that finds a fact has both from
-//! these words or from nowhere: a date that was made up ends what is true, and a correction that was
-//! made up denies that it ever was.
+//! these words or from nowhere: a date that was made up ends what is true, and a correction that
+//! was made up denies that it ever was.
 
 use std::ops::Range;
 
@@ -27,7 +27,8 @@ struct Told {
 }
 
 impl Times {
-    /// Those of a text that is from this instant. One that names no year may mean the last or the next of them.
+    /// Times of a text that is from this instant. One that names no year may mean the last or the
+    /// next of them.
     pub fn of(text: &str, said_at: Timestamp, locale: &Locale) -> Self {
         let language = Language::tagged(locale.language.as_deref());
         let zone = locale.time_zone.0;
@@ -51,7 +52,8 @@ impl Times {
         Self(told.collect())
     }
 
-    /// The beginning of the time that a date is in, which is all that the words say; nothing where the text tells of none.
+    /// The beginning of the time that a date is in, which is all that the words say; nothing where
+    /// the text tells of none.
     pub fn begun(&self, date: Timestamp) -> Option<Timestamp> {
         let is_told = |told: &&Told| told.during.contains(&date) || told.shown.contains(&date);
         self.0.iter().find(is_told).map(|told| told.during.start)
@@ -74,8 +76,9 @@ pub fn takes_back(text: &str) -> bool {
     })
 }
 
-/// A fact with those of its dates that its sentence tells of, and as a plain statement where its turn takes nothing back; and how much of it
-/// was left out. A date that is left out leaves the fact holding from its turn on, or up to it where it is told as over.
+/// A fact with those of its dates that its sentence tells of, and as a plain statement where its
+/// turn takes nothing back; and how much of it was left out. A date that is left out leaves the
+/// fact holding from its turn on, or up to it where it is told as over.
 pub fn as_told(mut draft: Draft, text: &str, said_at: Timestamp, locale: &Locale) -> (Draft, u32) {
     let sentence = around(text, &draft.evidence);
     let times = Times::of(&text[sentence.clone()], said_at, locale);

@@ -187,7 +187,7 @@ impl Merge {
             Err((key, source, message)) => return self.report(&key, source, &message, None),
         };
         let Some(default) = self.defaults.pointer(&pointer(&key)) else {
-            // Of a section that has no keys left the section is the key.
+            // A section that has no keys left is the key itself.
             let is_it = |removed: &str| {
                 let rest = removed.strip_prefix(&*key);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -12,16 +12,15 @@ use crate::extract::{lacks_clause, matched};
 
 /// Statements of a turn in use, with those that a caller corrected.
 pub(super) fn statements_of(known: &[Derivation], turn: TurnId) -> Vec<&Derivation> {
-    let is_stated = |fact: &&Derivation| {
-        fact.turns[0] == turn && !fact.is_withdrawn() && fact.is_statement()
-    };
+    let is_stated =
+        |fact: &&Derivation| fact.turns[0] == turn && !fact.is_withdrawn() && fact.is_statement();
     known.iter().filter(is_stated).collect()
 }
 
 impl Deriver {
-    /// Statements of a turn to which a language model may give clauses; none where no extractor gives
-    /// statements, and the model finds facts of its own. Absent where it is not to be asked about the
-    /// turn.
+    /// Statements of a turn to which a language model may give clauses; none where no extractor
+    /// gives statements, and the model finds facts of its own. Absent where it is not to be asked
+    /// about the turn.
     pub(super) fn asked_about<'k>(
         &self,
         known: &'k [Derivation],

@@ -1,8 +1,8 @@
-//! Reading of turns by a language model, behind the reader of turns. It has a position of its own: while
-//! the model is down, slow or over its budget, the statements that are there are in use, and the
-//! turns are read when it is back. Statements in their own words get the clauses of its facts, and
-//! stay as they are otherwise. Where no reader is configured it finds facts of its own. A caller's
-//! corrections stay.
+//! Reading of turns by a language model, behind the reader of turns. It has a position of its own:
+//! while the model is down, slow or over its budget, the statements that are there are in use, and
+//! the turns are read when it is back. Statements in their own words get the clauses of its facts,
+//! and stay as they are otherwise. Where no reader is configured it finds facts of its own. A
+//! caller's corrections stay.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use memfleet_ports::knowledge::{Progress, Rewrite, Stage};
 use memfleet_workers::{Agent, Outcome, before, worked_through};
 use tracing::instrument;
 
-use super::clauses::statements_of;
 use super::Deriver;
+use super::clauses::statements_of;
 use crate::extract::{ExtractedFacts, Extractor};
 
 /// Changes that are read together: each turn is a call to the model.

@@ -1,5 +1,5 @@
-//! A language model as the extractor (AMA appendix C.1). Its facts are checked word by word. Of a turn
-//! with statements in their own words only facts of the same words are taken, which give them
+//! A language model as the extractor (AMA appendix C.1). Its facts are checked word by word. Of a
+//! turn with statements in their own words only facts of the same words are taken, which give them
 //! clauses. While the model cannot be asked at all, the turns wait for it.
 
 use async_trait::async_trait;
@@ -98,8 +98,8 @@ pub(crate) fn telling(locale: &Locale) -> impl Fn(Draft, &Shown) -> (Draft, u32)
     |draft, turn| as_told(draft, &turn.text, turn.said_at, locale)
 }
 
-/// Facts of each of these turns that it says. Of a turn with statements only facts of their words are
-/// taken, one a statement that has no clause. Those that are left out are counted.
+/// Facts of each of these turns that it says. Of a turn with statements only facts of their words
+/// are taken, one a statement that has no clause. Those that are left out are counted.
 pub(crate) fn taken(
     turns: &[(&Turn, Option<&[&Derivation]>)],
     mut extraction: Extraction,
@@ -130,8 +130,8 @@ pub(crate) fn taken(
     taken
 }
 
-/// Whether a fact says yes where its words say no, or no where they say yes: the same words support
-/// both, so the words that deny have to tell.
+/// True for a fact that says yes where its words say no, or no where they say yes: the same words
+/// support both, so the words that deny have to tell.
 fn is_turned(draft: &Draft, text: &str) -> bool {
     let evidence = text.get(draft.evidence.start as usize..draft.evidence.end as usize);
     draft.is_negated() != evidence.is_some_and(denies)

@@ -15,8 +15,8 @@ use memfleet_ports::turn_reader::{ReaderAnswers, TurnInContext, TurnReader, Turn
 
 use super::{ExtractedFacts, Extractor, Utterances};
 
-/// Names, without versions, of the extractors whose facts a rebuild replaces: earlier versions of the
-/// reader, and the rules that extracted facts before it.
+/// Names, without versions, of the extractors whose facts a rebuild replaces: earlier versions of
+/// the reader, and the rules that extracted facts before it.
 const REPLACED: [&str; 2] = ["reader", "rules"];
 
 /// Characters of the longest statement that is a fact; in longer ones no end was found.
@@ -192,8 +192,8 @@ fn line(text: &str, statement: &Statement, own: &Range<usize>) -> Option<FactLin
     })
 }
 
-/// Bytes of words without the marks that join them to their neighbours; nothing where they are no part
-/// of the text, or only marks.
+/// Bytes of words without the marks that join them to their neighbours; nothing where they are no
+/// part of the text, or only marks.
 fn spoken(text: &str, bytes: &Range<usize>) -> Option<Range<usize>> {
     let said = text.get(bytes.clone())?;
     let words = said.trim_start_matches(joins);

@@ -1,4 +1,5 @@
-//! Statements in their own words as facts: read again, cut otherwise, and in the place of facts by rules.
+//! Statements in their own words as facts: read again, cut otherwise, and in the place of facts by
+//! rules.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::look::{Look, citation};
 
-/// What is kept of the caller's time: for quotations, or to say that an answer is cut short …
+/// Part of the caller's time that is kept: for quotations, or to say that an answer is cut short …
 const RESERVE: Duration = Duration::from_secs(2);
 /// … unless it is more than this part of all that is left.
 const RESERVED_PART: u32 = 4;

@@ -586,6 +586,9 @@ async fn a_corrected_sentence_is_a_statement_in_its_own_words() {
     let request = correction(moved.oslo.id, says);
     let corrected = moved.update(request).await.unwrap();
     let fact = corrected.fact().unwrap();
-    assert_eq!((&*fact.text, &*fact.claim.value), ("Bergen, mostly.", "bergen mostly"));
+    assert_eq!(
+        (&*fact.text, &*fact.claim.value),
+        ("Bergen, mostly.", "bergen mostly")
+    );
     assert!(fact.is_statement() && fact.clause.is_none());
 }

@@ -223,10 +223,7 @@ fn removed_keys_are_named_with_what_to_do() {
     let facts = ("MEMFLEET_CONSTRUCTOR__FACTS", "statements");
     let variables = [(facts.0.to_owned(), facts.1.to_owned())];
     let file = Loader::defaults_only().file(Some(path));
-    let loaders = [
-        file,
-        Loader::defaults_only().environment(variables),
-    ];
+    let loaders = [file, Loader::defaults_only().environment(variables)];
     let found = loaders.iter().flat_map(|loader| {
         let findings = loader.load::<Config>().unwrap_err().findings.into_iter();
         findings.map(|it| format!("{}: {}; {}", it.key, it.message, it.fix.unwrap()))

@@ -101,7 +101,11 @@ async fn find(memory: &Memory, said: &'static [(&str, [&str; 3])]) {
 async fn ten_thousand_replies_of_no_use_do_no_harm() {
     let memory = Memory::without_reader().await;
     let corrected = memory.say(1, "My desk is number 12.").await;
-    find(&memory, &[("My desk is number 12.", ["Ada's desk", "be", "12"])]).await;
+    find(
+        &memory,
+        &[("My desk is number 12.", ["Ada's desk", "be", "12"])],
+    )
+    .await;
     let fact = memory.facts(AsOf::default()).await.remove(0);
     let correction = UpdateRequest {
         space: home().space,

@@ -27,10 +27,22 @@ fn exclude(relation: &str, confidence: f32) -> Scripted {
 /// Words of turns, and the facts that a model finds in them.
 const SAID: [(&str, &str, [&str; 3]); 5] = [
     ("I play chess", "Ada plays chess.", ["Ada", "play", "chess"]),
-    ("I play tennis", "Ada plays tennis.", ["Ada", "play", "tennis"]),
-    ("I work at Acme", "Ada works at Acme.", ["Ada", "work at", "Acme"]),
+    (
+        "I play tennis",
+        "Ada plays tennis.",
+        ["Ada", "play", "tennis"],
+    ),
+    (
+        "I work at Acme",
+        "Ada works at Acme.",
+        ["Ada", "work at", "Acme"],
+    ),
     ("I love sushi", "Ada loves sushi.", ["Ada", "love", "sushi"]),
-    ("I do not eat sushi", "Ada does not eat sushi.", ["Ada", "eat", "sushi"]),
+    (
+        "I do not eat sushi",
+        "Ada does not eat sushi.",
+        ["Ada", "eat", "sushi"],
+    ),
 ];
 
 /// Ada says two things on two days, and a model finds facts in them.

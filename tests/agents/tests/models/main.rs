@@ -1,5 +1,5 @@
-//! A language model behind each agent: what it finds in the words of a turn is taken, what it makes of
-//! them is not; while it is down the agents work without it, and it is asked when it is back.
+//! A language model behind each agent: what it finds in the words of a turn is taken, what it makes
+//! of them is not; while it is down the agents work without it, and it is asked when it is back.
 #![allow(clippy::unwrap_used)]
 
 mod binding;

@@ -84,8 +84,7 @@ async fn two_reviews_at_once_write_what_one_would() {
 
 #[tokio::test]
 async fn a_review_says_since_when_the_newer_holds() {
-    let (memory, rome) =
-        moved_as("I live in Oslo. What a day it was, 4 December 2023!").await;
+    let (memory, rome) = moved_as("I live in Oslo. What a day it was, 4 December 2023!").await;
     reviewed(&memory, "update", Some("2023-12-04")).await;
     let since = Some("2023-12-04T00:00:00Z".parse().unwrap());
     let closed = again(&memory, &rome).await;
@@ -97,8 +96,7 @@ async fn a_review_says_since_when_the_newer_holds() {
 
 #[tokio::test]
 async fn a_date_that_no_turn_tells_moves_nothing() {
-    let (memory, rome) =
-        moved_as("I live in Oslo. What a day it was, 4 December 2023!").await;
+    let (memory, rome) = moved_as("I live in Oslo. What a day it was, 4 December 2023!").await;
     reviewed(&memory, "update", Some("2023-12-05")).await;
     assert_eq!(again(&memory, &rome).await, rome);
 }

@@ -1,5 +1,5 @@
-//! A node with a language model behind its agents and no reader of turns: facts are found, what changed
-//! is settled and looked at again, by itself.
+//! A node with a language model behind its agents and no reader of turns: facts are found, what
+//! changed is settled and looked at again, by itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,5 @@
-//! What memory knows, over the wire: a fact changes, is listed with its past, undone and corrected; what is so now is found and answered with.
+//! Knowledge over the wire: a fact changes, is listed with its past, undone and corrected;
+//! what is so now is found and answered with.
 
 use anyhow::{Result, ensure};
 use futures::TryStreamExt;
@@ -24,11 +25,13 @@ const WHERE: &str = "Where does Noor live?";
 const ROME: &str = "I live in Rome.";
 pub const OSLO: &str = "I moved out of Rome and now live in Oslo.";
 
-/// Noor lives in Rome on the 8th of May, and moves to Oslo on the 20th; the token of the last write.
+/// Noor lives in Rome on the 8th of May, and moves to Oslo on the 20th; the token of the last
+/// write.
 pub async fn moved(client: &Client) -> Result<BatchId> {
     let home = vec![said("monday", "Noor", 8, ROME)];
     let told = remember(client, "noor", home).await?;
-    // A fleet stores writes in any order: who waits for the last one has not waited for those before it.
+    // A fleet stores writes in any order: who waits for the last one has not waited for those
+    // before it.
     statements(client, told, false).await?;
     let news = vec![said("later", "Noor", 20, OSLO)];
     remember(client, "noor", news).await
@@ -51,8 +54,8 @@ pub async fn statements(client: &Client, token: BatchId, ended: bool) -> Result<
     Ok(facts.items)
 }
 
-/// Parts of an answer. It is asked for again where the reader of turns takes longer than it may, as on
-/// a busy machine.
+/// Parts of an answer. It is asked for again where the reader of turns takes longer than it may, as
+/// on a busy machine.
 pub async fn answered(client: &Client, request: AnswerRequest) -> Result<Vec<AnswerPart>> {
     let is_late = |part: &AnswerPart| match part {
         AnswerPart::End(end) => end.degraded.iter().any(|it| it.contains("deadline passed")),
@@ -377,12 +380,7 @@ async fn an_answer_right_after_a_write_rests_on_the_facts_in_it() -> Result<()> 
     let fresh = fresh().await?;
     let client = &fresh.client;
     // The agents of a fleet that begins may look for work before they hear of it.
-    let told = remember(
-        client,
-        "noor",
-        vec![said("s", "Noor", 8, ROME)],
-    )
-    .await?;
+    let told = remember(client, "noor", vec![said("s", "Noor", 8, ROME)]).await?;
     statements(client, told, false).await?;
     for round in 0..8 {
         let name = format!("at-once-{round}");
