@@ -10,10 +10,11 @@ use memfleet_domain::time::Timestamp;
 use crate::facts::is_state;
 
 /// Judges of earlier versions whose conflicts are dismissed: `rules-1` guessed about attributes,
-/// `rules-2` compared facts that are no longer derived, `reader-3` ended statements of other matters.
+/// `rules-2` compared facts that are no longer derived, `reader-3` ended statements of other
+/// matters.
 pub const WITHDRAWN_JUDGES: [&str; 3] = ["rules-1", "rules-2", "reader-3"];
 
-/// What happened so shortly before it was told is how things are now.
+/// Longest time between an event and its telling by which it tells how things are now.
 const LATELY: TimeDelta = TimeDelta::days(92);
 
 /// Below this an extraction is too doubtful to close anything.
@@ -37,7 +38,7 @@ pub struct Verdict {
 pub struct Judged {
     /// How they contradict each other.
     pub verdict: Verdict,
-    /// Whether that closes the older one; otherwise it is for a person to decide.
+    /// True where that closes the older one; otherwise it is for a person to decide.
     pub closes: bool,
 }
 
@@ -123,7 +124,7 @@ fn comparable<'d>(one: &'d Derivation, other: &'d Derivation) -> Option<Pair<'d>
         return None;
     }
     let start = newer.valid.start.max(older.valid.start)?;
-    // What is told of the past only ("I used to live in Oslo") does not say when it held: it
+    // A fact that is told of the past only ("I used to live in Oslo") does not say when it held: it
     // contradicts nothing.
     let told_as_past = older.valid.start.is_none() && older.valid.end.is_some();
     let was_over = !older.valid.contains(start);
@@ -154,7 +155,7 @@ fn in_order<'d>(one: &'d Derivation, other: &'d Derivation) -> (&'d Derivation, 
     }
 }
 
-/// Whether the first has a date, is a state or happened lately, and was told after the last, of
+/// True where the first has a date, is a state or happened lately, and was told after the last, of
 /// which only its telling is known.
 fn is_told_later(first: &Derivation, last: &Derivation) -> bool {
     let (Some(dated), Some(told)) = (first.fact(), last.fact()) else {
@@ -174,13 +175,14 @@ fn is_of_state(fact: &Draft) -> bool {
     fact.predicate().split(' ').next().is_some_and(is_state)
 }
 
-/// Whether it began shortly before it was told.
+/// True for a fact that began shortly before it was told.
 fn happened_lately(fact: &Draft) -> bool {
     let told = fact.said_at.zip(fact.valid.start);
     told.is_some_and(|(at, start)| at - start < LATELY)
 }
 
-/// Whether two values name the same: one may say more than the other ("lisbon", "lisbon portugal").
+/// True for two values that name the same: one may say more than the other ("lisbon", "lisbon
+/// portugal").
 fn is_same(one: &str, other: &str) -> bool {
     if one.is_empty() || other.is_empty() {
         return false;
