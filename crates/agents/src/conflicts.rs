@@ -1,9 +1,5 @@
-//! Conflict detection on write, by rules (AMA section 3.3). Rules end a fact only where its speaker takes
-//! it back in so many words ("I no longer live in Rome", "I said Rome but I meant Oslo"): a missed update
-//! leaves both statements with their dates, a false one would hide a true statement. Two values of one
-//! attribute are a conflict only beside a caller's correction, and then a person decides.
-//!
-//! `judged` is the check of conflicts that a language model names.
+//! Checks of a conflict of two facts that a language model names (AMA section 3.3): which of them
+//! is the older one, since when it is over, and whether that closes it.
 
 use chrono::TimeDelta;
 use memfleet_domain::derivation::{Contradiction, Derivation, Origin};
@@ -13,52 +9,12 @@ use memfleet_domain::time::Timestamp;
 
 use crate::facts::is_state;
 
-/// Name and version of these rules, stored with every conflict that they find.
-pub const JUDGE: &str = "rules-2";
-
 /// Judges of earlier versions whose conflicts are dismissed: `rules-1` guessed about attributes,
-/// `reader-3` ended statements of other matters.
-pub const WITHDRAWN_JUDGES: [&str; 2] = ["rules-1", "reader-3"];
+/// `rules-2` compared facts that are no longer derived, `reader-3` ended statements of other
+/// matters.
+pub const WITHDRAWN_JUDGES: [&str; 3] = ["rules-1", "rules-2", "reader-3"];
 
-/// Attributes that have one value at a time, besides favorites, counts and names of pets.
-const SINGLE: [&str; 34] = [
-    "residence",
-    "employer",
-    "occupation",
-    "spouse",
-    "fiance",
-    "partner",
-    "school",
-    "major",
-    "job title",
-    "car",
-    "age",
-    "weight",
-    "salary",
-    "price",
-    "time",
-    "location",
-    "phone",
-    "email",
-    "address",
-    "birthday",
-    "status",
-    "diet",
-    "rent",
-    "wake-up time",
-    "weekly meeting time",
-    "project deadline",
-    "gym day",
-    "team size",
-    "team lead",
-    "vet",
-    "laptop",
-    "phone model",
-    "work language",
-    "current book",
-];
-
-/// What happened so shortly before it was told is how things are now.
+/// Longest time between an event and its telling by which it tells how things are now.
 const LATELY: TimeDelta = TimeDelta::days(92);
 
 /// Below this an extraction is too doubtful to close anything.
@@ -77,49 +33,20 @@ pub struct Verdict {
     pub ends: Option<Timestamp>,
 }
 
-/// The conflict of two facts by rules, if they have one.
-pub fn judge(one: &Derivation, other: &Derivation) -> Option<Verdict> {
-    let Pair { older, newer } = comparable(one, other)?;
-    let (before, after) = (older.fact()?, newer.fact()?);
-    let is_opposite = after.is_negated()
-        && !before.is_negated()
-        && before.claim == after.claim
-        && is_one_statement(before, after);
-    let kind = match after.stance {
-        Stance::States if is_opposite && after.takes_back => Contradiction::Negation,
-        Stance::Corrects if is_opposite && after.takes_back => Contradiction::Correction,
-        // A caller's correction stays: `settle` leaves the conflict open for a person.
-        _ if older.origin == Origin::Corrected && newer.origin != Origin::Corrected => {
-            contradiction(before, after)?
-        }
-        _ => return None,
-    };
-    Some(verdict(
-        older,
-        newer,
-        kind,
-        kind == Contradiction::Correction,
-    ))
-}
-
-/// True where two clauses of one claim state the same. Verbs of states do where their claims agree
-/// ("live in", "reside in"); an event stays true after its outcome is over ("moved to Rome").
-fn is_one_statement(before: &Draft, after: &Draft) -> bool {
-    before.predicate() == after.predicate() || is_of_state(before) && is_of_state(after)
-}
-
-/// What somebody else says of two facts, within the bounds of the rules.
+/// Verdict of a language model on two facts, as far as it is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Judged {
     /// How they contradict each other.
     pub verdict: Verdict,
-    /// Whether that closes the older one; otherwise it is for a person to decide.
+    /// True where that closes the older one; otherwise it is for a person to decide.
     pub closes: bool,
 }
 
-/// The verdict where somebody else says that two facts exclude each other, the older one having been wrong from the start or not. It is not taken
-/// of facts that one turn states, nor of what says the same. That the older one was wrong takes a newer one that takes something back, else it
-/// is a change. Facts of two attributes may both hold, whatever is said of them: they close nothing.
+/// The verdict where a language model says that two facts exclude each other, the older one having
+/// been wrong from the start or not. It is not taken of facts that one turn states, nor of what
+/// says the same. That the older one was wrong takes a newer one that takes something back, else it
+/// is a change. Facts of two attributes may both hold, whatever is said of them: they close
+/// nothing.
 pub fn judged(one: &Derivation, other: &Derivation, corrects: bool) -> Option<Judged> {
     let Pair { older, newer } = comparable(one, other)?;
     let (before, after) = (older.fact()?, newer.fact()?);
@@ -168,7 +95,8 @@ fn verdict(
     }
 }
 
-/// When the newer one was told, where it happened lately but, as it is dated, before the older one was told ("I moved last week").
+/// When the newer one was told, where it happened lately but, as it is dated, before the older one
+/// was told ("I moved last week").
 fn told_lately(newer: &Derivation, older: &Derivation) -> Option<Timestamp> {
     let told = newer.fact().filter(|fact| !is_of_state(fact))?;
     told.said_at.filter(|_| is_told_later(newer, older))
@@ -196,15 +124,17 @@ fn comparable<'d>(one: &'d Derivation, other: &'d Derivation) -> Option<Pair<'d>
         return None;
     }
     let start = newer.valid.start.max(older.valid.start)?;
-    // What is told of the past only ("I used to live in Oslo") does not say when it held: it contradicts nothing.
+    // A fact that is told of the past only ("I used to live in Oslo") does not say when it held: it
+    // contradicts nothing.
     let told_as_past = older.valid.start.is_none() && older.valid.end.is_some();
     let was_over = !older.valid.contains(start);
     let is_past = newer.valid.end.is_some();
     (!told_as_past && !was_over && !is_past).then_some(Pair { older, newer })
 }
 
-/// By when they began to hold, then by when they were known; but of what is only known to hold when it was told, what is told later takes the place,
-/// whenever that began: "I live in Rome", and a day later "I have lived in Oslo since May", or "I moved to Oslo last week".
+/// By when they began to hold, then by when they were known; but of what is only known to hold when
+/// it was told, what is told later takes the place, whenever that began: "I live in Rome", and a
+/// day later "I have lived in Oslo since May", or "I moved to Oslo last week".
 fn in_order<'d>(one: &'d Derivation, other: &'d Derivation) -> (&'d Derivation, &'d Derivation) {
     let place = |derivation: &Derivation| {
         (
@@ -225,7 +155,8 @@ fn in_order<'d>(one: &'d Derivation, other: &'d Derivation) -> (&'d Derivation, 
     }
 }
 
-/// Whether the first has a date, is a state or happened lately, and was told after the last, of which only its telling is known.
+/// True where the first has a date, is a state or happened lately, and was told after the last, of
+/// which only its telling is known.
 fn is_told_later(first: &Derivation, last: &Derivation) -> bool {
     let (Some(dated), Some(told)) = (first.fact(), last.fact()) else {
         return false;
@@ -244,44 +175,14 @@ fn is_of_state(fact: &Draft) -> bool {
     fact.predicate().split(' ').next().is_some_and(is_state)
 }
 
-/// Whether it began shortly before it was told.
+/// True for a fact that began shortly before it was told.
 fn happened_lately(fact: &Draft) -> bool {
     let told = fact.said_at.zip(fact.valid.start);
     told.is_some_and(|(at, start)| at - start < LATELY)
 }
 
-/// The contradiction of two statements of one attribute.
-fn contradiction(before: &Draft, after: &Draft) -> Option<Contradiction> {
-    if before.claim.attribute != after.claim.attribute {
-        return None;
-    }
-    let same = is_same(&before.claim.value, &after.claim.value);
-    match (before.is_negated(), after.is_negated()) {
-        (false, true) => (same || after.claim.value.is_empty()).then_some(Contradiction::Negation),
-        // Told again after it was denied: the denial is over.
-        (true, false) => same.then_some(Contradiction::Negation),
-        (true, true) => None,
-        (false, false) if same => None,
-        (false, false) => is_single(&after.claim.attribute).then(|| {
-            let number = |value: &str| value.chars().next().is_some_and(char::is_numeric);
-            if number(&before.claim.value) && number(&after.claim.value) {
-                Contradiction::Number
-            } else {
-                Contradiction::Functional
-            }
-        }),
-    }
-}
-
-/// Whether an attribute has one value at a time.
-fn is_single(attribute: &str) -> bool {
-    SINGLE.contains(&attribute)
-        || attribute.starts_with("favorite")
-        || attribute.starts_with("number of ")
-        || attribute.starts_with("name of ")
-}
-
-/// Whether two values name the same: one may say more than the other ("lisbon", "lisbon portugal").
+/// True for two values that name the same: one may say more than the other ("lisbon", "lisbon
+/// portugal").
 fn is_same(one: &str, other: &str) -> bool {
     if one.is_empty() || other.is_empty() {
         return false;

@@ -1,5 +1,5 @@
 //! Threads of lower priority: for computation that no caller waits for (analysis of turns before
-//! they are stored, facts by rules, vectors of passages), and for calls of tenants that ask for
+//! they are stored, checks of facts, vectors of passages), and for calls of tenants that ask for
 //! more than their share of the processors. A call that needs the processor takes it at once; what
 //! is left over is theirs, a tenth of a busy processor at least.
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -175,7 +175,7 @@ impl Derivation {
 
     /// Worth for a profile of its subject, 0 to 1: 1 for a fact that a caller corrected, for a
     /// statement in its own words the probability that it is worth remembering, none for anything
-    /// else. Most facts by rules are untrue.
+    /// else.
     pub fn worth(&self) -> Option<f32> {
         let fact = self.fact()?;
         match self.origin {

@@ -161,7 +161,7 @@ pub enum Stance {
 pub struct Draft {
     /// Words of the turn, as they stand there, or the sentence of a language model.
     pub text: String,
-    /// Parts of the sentence, where a language model or the rules found them.
+    /// Parts of the sentence, where a language model found them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clause: Option<Clause>,
     /// Labels of the statement, where the text is one in its own words.
@@ -171,10 +171,6 @@ pub struct Draft {
     pub claim: Claim,
     /// How it relates to what was told before.
     pub stance: Stance,
-    /// Whether the speaker takes back an own earlier statement in so many words ("I no longer live in
-    /// Rome", "I said Rome but I meant Oslo").
-    #[serde(default)]
-    pub takes_back: bool,
     /// When the turn said so: τ of AMA section 3.1. Absent in facts that were stored before it was kept.
     #[serde(default)]
     pub said_at: Option<Timestamp>,

@@ -60,16 +60,16 @@ pub struct Asked {
     pub value: String,
 }
 
-/// Which wordings are used.
+/// Set of wordings that dialogues are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wordings {
-    /// Those that the rules of facts were developed on (`data/updates.json`).
+    /// Wordings that may be looked at (`data/updates.json`).
     #[default]
     Developed,
-    /// Others that they were developed on later (`data/updates-second.json`).
+    /// More of them (`data/updates-second.json`).
     Second,
-    /// Those that nobody who works on the rules looks at (`data/updates-held-out.json`).
+    /// Wordings that nobody who works on memory looks at (`data/updates-held-out.json`).
     HeldOut,
 }
 

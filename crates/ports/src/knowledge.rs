@@ -48,7 +48,7 @@ pub enum Stage {
     Compare,
     /// The refresher: conflicts that were found.
     Settle,
-    /// The refresher: what was settled by rules, by a language model, where there is one.
+    /// The refresher: what was settled, once more by a language model, where there is one.
     Review,
     /// The constructor: turns to facts once more, where a rebuild was asked for.
     Rebuild,

@@ -1,5 +1,6 @@
 //! `P_con` of AMA section 3.1: the facts of new turns, read in the light of earlier ones. A fact stays only if its quotation is in
-//! its turn and the rules find its words supported there, and keeps of its dates and its stance what they find told there.
+//! its turn and its words are supported there, and keeps of its dates and its stance what is told
+//! there.
 
 use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
 use memfleet_domain::ids::TurnId;
@@ -22,10 +23,10 @@ const SENTENCE: usize = 500;
 const QUOTE: usize = 1000;
 const PART: usize = 250;
 
-/// What the rules say of a fact that a model found.
+/// Checks of a fact that a model found.
 #[derive(Clone, Copy)]
 pub struct Checks<'a> {
-    /// The claim of a clause, in the keys that the rules use.
+    /// The claim of a clause, in keys that compare.
     pub claim: &'a (dyn Fn(&Clause) -> Claim + Sync),
     /// Whether the words of a fact are in its turn, or in those of the window that it names.
     pub is_supported: &'a (dyn Fn(&Draft, &Turn, &[Turn]) -> bool + Sync),
@@ -163,7 +164,6 @@ impl Facts<'_> {
             } else {
                 Stance::States
             },
-            takes_back: false,
             said_at: Some(turn.said_at),
             evidence,
             valid: said.valid()?,

@@ -50,6 +50,9 @@ impl Problem {
 
 /// Checks that types cannot express. All problems are returned, not just the first.
 pub trait Validate {
+    /// Keys of earlier versions, each with the remedy that its error names.
+    const REMOVED_KEYS: &[(&str, &str)] = &[];
+
     /// Everything that is wrong with these values; empty when they are usable.
     fn problems(&self) -> Vec<Problem>;
 

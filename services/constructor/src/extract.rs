@@ -1,22 +1,19 @@
-//! Extraction of facts from turns: by rules, by the reader of turns, or by a language model behind either.
+//! Extraction of facts from turns: by the reader of turns, or by a language model.
 
 mod model;
 mod same_words;
 mod statements;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use async_trait::async_trait;
-use memfleet_agents::facts::{EXTRACTOR, Utterance, facts};
+use memfleet_agents::facts::Utterance;
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::fact::Draft;
 use memfleet_domain::space::Locale;
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
-use memfleet_language::Language;
 
 pub use self::model::ModelExtractor;
-pub(crate) use self::model::{KnownReading, checks, taken, telling};
+pub(crate) use self::model::{checks, taken, telling};
 pub(crate) use self::same_words::{lacks_clause, matched};
 pub use self::statements::StatementExtractor;
 
@@ -62,50 +59,31 @@ pub trait Extractor: Send + Sync {
     ) -> Result<ExtractedFacts, Fault>;
 }
 
-/// Names, without versions, of the extractors that work without a language model.
-pub(crate) const REFINED: [&str; 2] = ["reader", "rules"];
-
 /// Name of an extractor without its version.
 pub(crate) fn family(name: &str) -> &str {
     name.rsplit_once('-').map_or(name, |(family, _)| family)
 }
 
-/// The rules alone.
+/// Extractor where no reader of turns is configured: it finds nothing, and a rebuild by it leaves
+/// facts as they are.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Rules;
+pub struct NoExtractor;
 
 #[async_trait]
-impl Extractor for Rules {
+impl Extractor for NoExtractor {
     fn replaces(&self) -> Vec<&str> {
-        REFINED.to_vec()
+        Vec::new()
     }
 
-    /// A turn on which the rules fail states nothing; its neighbours do.
     async fn extract(
         &self,
         _: &Scope,
         turns: Vec<Utterances>,
-        locale: &Locale,
+        _: &Locale,
     ) -> Result<ExtractedFacts, Fault> {
-        let language = Language::tagged(locale.language.as_deref());
-        let zone = locale.time_zone.0;
-        let read = move || {
-            let drafts = turns.iter().map(|turn| {
-                let facts = AssertUnwindSafe(|| {
-                    turn.read(|turn, before| facts(turn, before, language, zone))
-                });
-                catch_unwind(facts).unwrap_or_else(|_| {
-                    tracing::error!(turn = %turn.turn.accepted.id, "the rules failed on a turn");
-                    Vec::new()
-                })
-            });
-            drafts.collect()
-        };
-        let drafts = memfleet_background::compute(read).await;
-        let stopped = || Fault::internal("reading turns stopped: see the log for the panic");
         Ok(ExtractedFacts {
-            by: EXTRACTOR.to_owned(),
-            drafts: drafts.ok_or_else(stopped)?,
+            by: String::new(),
+            drafts: vec![Vec::new(); turns.len()],
         })
     }
 }
@@ -130,8 +108,6 @@ fn utterance<'t>(turn: &'t Turn, text: &'t str) -> Utterance<'t> {
     Utterance {
         id: accepted.id,
         speaker: accepted.speaker.as_str(),
-        role: accepted.role,
-        trust: accepted.trust,
         text,
         said_at: accepted.effective_time(),
     }

@@ -41,7 +41,7 @@ use memfleet_ports::spaces::SpaceCatalog;
 pub use self::backfill::Postponed;
 pub use self::derive::{Deriver, Rebuilder, Refiner, Reteller, Semanticizer, Summariser};
 pub use self::extract::{
-    ExtractedFacts, Extractor, ModelExtractor, Rules, StatementExtractor, Utterances,
+    ExtractedFacts, Extractor, ModelExtractor, NoExtractor, StatementExtractor, Utterances,
 };
 pub use self::relay::Relay;
 pub use self::switching::{ModelSwitcher, SwitchSchedule};

@@ -1,6 +1,7 @@
-//! `Memory.Answer`: finds what memory holds of a question and has it answered, by a language model where one is configured, else by
-//! rules. `inquiry` finds what answers it, `stories` those that it is about, `look` is what was found, `quoting` answers by quotations,
-//! `speaking` is a model's answer on its way.
+//! `Memory.Answer`: finds what memory holds of a question and has it answered, by a language model
+//! where one is configured, else by quotations. `inquiry` finds what answers it, `stories` those
+//! that it is about, `look` is what was found, `quoting` answers by quotations, `speaking` is a
+//! model's answer on its way.
 
 mod inquiry;
 mod look;
@@ -13,7 +14,6 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_language::Language;
 use memfleet_ports::context::Context;
 use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Answers};
 use memfleet_prompts::Adviser;
@@ -24,12 +24,13 @@ use look::Look;
 use quoting::Quoter;
 use speaking::Speaking;
 
-/// How long an answer that names no write waits at most for the facts of what is stored: rules answer from facts, and the words
-/// before them are found some tenths of a second earlier.
+/// Longest wait of an answer that names no write for the facts of what is stored: they mark and
+/// order what is found.
 const UNASKED: Duration = Duration::from_secs(1);
 
 impl Gateway {
-    /// What is searched comes before the stream: a space that does not exist is a fault of the call.
+    /// Answers a question. The search comes before the stream: a space that does not exist is a
+    /// fault of the call.
     pub(crate) async fn answer_question(
         &self,
         context: &Context,
@@ -58,20 +59,19 @@ impl Gateway {
         let present = query.filter.as_of.happened_by;
         let present = present.unwrap_or_else(|| self.clock.now());
         let look = Arc::new(Look {
-            language: Language::tagged(locale.language.as_deref()),
             zone: locale.time_zone.0,
             asked_at: query.now.unwrap_or(present),
             holds_at: present,
             question: found.understood.clone().unwrap_or(query.text),
             retries,
-            quoter: self.options.quotes.then(|| Quoter {
+            quoter: Quoter {
                 reader: self.reader.clone(),
                 context: context.clone(),
-            }),
+            },
             found,
         });
         let Some(author) = author.filter(|_| !look.found.hits.is_empty()) else {
-            let parts = look.by_rules().await?.into_iter().map(Ok);
+            let parts = look.by_quotations().await.into_iter().map(Ok);
             return Ok(futures::stream::iter(parts).boxed());
         };
         let shown = look.shown();
@@ -81,7 +81,7 @@ impl Gateway {
         Ok(speaking.parts())
     }
 
-    /// Who answers besides the rules.
+    /// Language model that answers, where one is to.
     fn author(&self, mode: AnswerMode) -> Result<Option<Adviser>, Fault> {
         match (mode, &self.author) {
             (AnswerMode::Rules, _) => Ok(None),

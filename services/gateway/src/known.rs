@@ -1,8 +1,8 @@
 //! Annotation of search hits with the facts that their turns state. Where the query asks for a
-//! statement that its speaker took back, that another statement ended, or that a caller corrected,
-//! the hit is marked and the turn that took its place stands before it. One that another statement
-//! may have ended is not marked, and stands behind that one where the query needs both about alike.
-//! Other facts by rules mark and move no hit.
+//! statement that another statement ended, or a caller corrected one, the hit is marked and the
+//! turn that took its place stands before it. One that another statement may have ended is not
+//! marked, and stands behind that one where the query needs both about alike. Facts that are no
+//! statements mark and move no hit.
 
 mod order;
 mod statements;
@@ -11,23 +11,17 @@ use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::time::Duration;
 
-use memfleet_agents::answering::PresentQuestion;
-use memfleet_agents::asking::Asking;
-use memfleet_agents::facts::may_mark;
 use memfleet_domain::derivation::{Derivation, Kind, Origin};
 use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
 use memfleet_domain::time::{AsOf, Timestamp};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
-use memfleet_language::Language;
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
-use order::{
-    bring, ended_with_successors, in_order, put_first, put_in_pairs, statement_behind_first,
-};
+use order::{bring, ended_with_successors, in_order, put_in_pairs};
 use statements::ChangesRead;
 pub(crate) use statements::has_ended;
 
@@ -63,33 +57,8 @@ impl Gateway {
                 Err(fault) => found.degraded.push(format!("facts: {fault}")),
             }
         }
-        self.put_statement_first(context, query, &mut found.hits)
-            .await;
         found.hits.truncate(query.k as usize);
         found
-    }
-
-    /// Puts the best close hit that states the answer first, where facts are clauses of rules. Only
-    /// English has statement forms; the language is read where a hit would move.
-    async fn put_statement_first(&self, context: &Context, query: &Query, hits: &mut [Hit]) {
-        if hits
-            .iter()
-            .flat_map(|hit| &hit.facts)
-            .any(Derivation::is_statement)
-        {
-            return;
-        }
-        let Some(question) = PresentQuestion::of(&query.text, Language::English) else {
-            return;
-        };
-        let Some(at) = statement_behind_first(hits, |turn| question.is_answered_by(turn)) else {
-            return;
-        };
-        let locale = self.locale(context, &query.spaces).await;
-        let locale = locale.unwrap_or_default();
-        if Language::tagged(locale.language.as_deref()) == Language::English {
-            put_first(hits, at);
-        }
     }
 
     /// Annotates and orders the hits of a space, with the reader of turns as long as `brief` lasts.
@@ -129,9 +98,6 @@ impl Gateway {
             Vec::new()
         });
         let here: Vec<&Hit> = here.into_iter().chain(&later).collect();
-        let locale = self.spaces.locale(&scope).await?.unwrap_or_default();
-        let language = Language::tagged(locale.language.as_deref());
-        let asking = Asking::of(&query.text, language);
         let changes = self.read_changes(brief, &query.text, &here, &possible);
         let mut changes = changes.await.unwrap_or_else(|fault| {
             problem = Some(format!("statements: {fault}"));
@@ -146,7 +112,7 @@ impl Gateway {
             changes.needed.clear();
         }
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {
-            hit.outdated = outdated(hit, &asking, &changes.needed, now).map(|fact| fact.id);
+            hit.outdated = outdated(hit, &changes.needed, now).map(|fact| fact.id);
         }
         let here = || hits.iter().filter(|hit| hit.space == *space);
         let asked: Vec<&Derivation> = here().filter_map(Hit::outdated_fact).collect();
@@ -264,24 +230,20 @@ pub(crate) fn is_so(fact: &Derivation, now: Timestamp) -> bool {
 
 /// Whether something took the fact's place, or a caller corrected it, in a way that may be shown.
 fn is_changed(fact: &Derivation) -> bool {
-    fact.origin == Origin::Corrected || fact.succeeded_by.is_some() && may_mark(fact)
+    fact.origin == Origin::Corrected || fact.is_statement() && has_ended(fact)
 }
 
-/// The fact of a hit that the query asks for and that is not so, or not as the turn says it, where
-/// no other fact of it says how it is now; else one that a caller corrected, which is shown
-/// whatever the query asks for.
+/// The statement of a hit that the query asks for most and that is not so; else one that a caller
+/// corrected, which is shown whatever the query asks for.
 fn outdated<'h>(
     hit: &'h Hit,
-    asking: &Asking,
     statements: &HashMap<DerivationId, f32>,
     now: Timestamp,
 ) -> Option<&'h Derivation> {
     let over = hit.facts.iter().filter(|fact| !is_so(fact, now));
     let asked = over.filter_map(|fact| Some((fact, *statements.get(&fact.id)?)));
     let most = asked.max_by(|(_, one), (_, other)| one.total_cmp(other));
-    asked_for(hit, asking, now)
-        .or(most.map(|(fact, _)| fact))
-        .or_else(|| corrected(hit))
+    most.map(|(fact, _)| fact).or_else(|| corrected(hit))
 }
 
 /// A fact of a hit that a caller corrected. One that is withdrawn counts where the turn states
@@ -294,27 +256,4 @@ fn corrected(hit: &Hit) -> Option<&Derivation> {
         .iter()
         .filter(is_shown)
         .max_by_key(|fact| fact.known.start)
-}
-
-fn asked_for<'h>(hit: &'h Hit, asking: &Asking, now: Timestamp) -> Option<&'h Derivation> {
-    if !hit.facts.iter().any(is_changed) {
-        return None;
-    }
-    let speaker = hit.turn.accepted.speaker.as_str();
-    let asked = |fact: &&Derivation| {
-        fact.fact()
-            .is_some_and(|draft| asking.is_for(draft, speaker))
-    };
-    let mut gone = None;
-    for fact in hit.facts.iter().filter(asked) {
-        let is_positive = fact.fact().is_some_and(|draft| !draft.is_negated());
-        let is_as_told = is_so(fact, now) && fact.origin != Origin::Corrected;
-        if is_as_told && is_positive {
-            return None;
-        }
-        if !is_as_told && is_changed(fact) {
-            gone = Some(fact);
-        }
-    }
-    gone
 }

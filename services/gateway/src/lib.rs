@@ -140,8 +140,6 @@ pub struct Options {
     /// Longest time that an answer or a block waits for the facts of the writes that it is to see,
     /// where half of the time that the call has left allows it.
     pub facts_within: Duration,
-    /// True where answers without a language model are quotations.
-    pub quotes: bool,
 }
 
 impl Default for Options {
@@ -154,7 +152,6 @@ impl Default for Options {
             quality: SearchQuality::Fast,
             names_within: Duration::from_secs(5),
             facts_within: Duration::from_secs(5),
-            quotes: false,
         }
     }
 }

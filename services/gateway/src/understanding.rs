@@ -61,8 +61,6 @@ impl Gateway {
             .map(|(turn, text)| Utterance {
                 id: turn.accepted.id,
                 speaker: turn.accepted.speaker.as_str(),
-                role: turn.accepted.role,
-                trust: turn.accepted.trust,
                 text,
                 said_at: turn.accepted.effective_time(),
             })

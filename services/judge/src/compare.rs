@@ -1,9 +1,8 @@
-//! New facts against current ones once more, by a language model (AMA appendix C.5), behind the
-//! rules and with a position of its own: they see contradictions of one attribute, it sees them in
-//! what the facts mean. What it names are facts of one subject that were shown to it; which of the
-//! two is older, that it is not over already, and whether its end is more than a question to a
-//! person, the rules say. Of statements in their own words it is asked about the possible changes
-//! that the judge noted (`possible`).
+//! New facts against current ones, by a language model (AMA appendix C.5), with a position of its
+//! own: it sees contradictions in what the facts mean. What it names are facts of one subject that
+//! were shown to it; which of the two is older, that it is not over already, and whether its end is
+//! more than a question to a person, `conflicts::judged` says. Of statements in their own words it
+//! is asked about the possible changes that the judge noted (`possible`).
 
 mod possible;
 
@@ -29,15 +28,16 @@ use crate::LocalJudge;
 const ROUND: u32 = 32;
 /// Changes that are looked at together where statements are new: each has some possible changes.
 const STATEMENT_ROUND: u32 = 8;
-/// Facts of a subject that its new ones are compared with: those of the same attributes first, then the latest.
+/// Facts of a subject that its new ones are compared with: those of the same attributes first, then
+/// the latest.
 const SHOWN: usize = 40;
 /// Below this a model is too doubtful to close anything.
 const DOUBTFUL: f32 = 0.6;
 
-/// Compares behind the rules.
+/// Compares behind the judge.
 #[derive(Clone)]
 pub struct Comparer {
-    /// The rules.
+    /// The judge.
     pub judge: LocalJudge,
     /// What compares.
     pub adviser: Adviser,
@@ -133,8 +133,9 @@ impl Comparer {
         Ok(conflicts.collect())
     }
 
-    /// The conflict of two facts that exclude each other. It is for a person to decide where nothing tells which of them holds, and where the
-    /// rules do not see that they speak of one matter: what a model says alone closes nothing then.
+    /// The conflict of two facts that exclude each other. It is for a person to decide where
+    /// nothing tells which of them holds, and where their claims are not of one matter: what a
+    /// model says alone closes nothing then.
     fn conflict(
         &self,
         found: &Exclusion,

@@ -1,7 +1,7 @@
-//! The judge (AMA section 3.3). On write it holds new facts against current ones and notes conflicts for
-//! the refresher (`write`), so that knowledge is current before anyone asks: statements by the reader of
-//! turns (`statements`), facts with clauses by rules. A language model, where there is one, compares
-//! them once more behind it (`compare`). It decides; it changes nothing itself.
+//! The judge (AMA section 3.3). On write it holds new statements against current ones, by the
+//! reader of turns (`statements`), and notes conflicts for the refresher (`write`), so that
+//! knowledge is current before anyone asks. A language model, where there is one, compares facts
+//! once more behind it (`compare`). It decides; it changes nothing itself.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod compare;

@@ -1,11 +1,7 @@
-//! New facts against current ones (AMA section 3.3, conflict detection).
-
-use std::collections::BTreeMap;
+//! New statements against current ones (AMA section 3.3, conflict detection).
 
 use async_trait::async_trait;
-use memfleet_agents::conflicts::{JUDGE, Verdict, judge};
-use memfleet_domain::derivation::{Conflict, Derivation, Kind, Origin};
-use memfleet_domain::ids::ConflictId;
+use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
 use memfleet_ports::feed::Change;
@@ -19,14 +15,12 @@ use crate::LocalJudge;
 impl Agent for LocalJudge {
     #[instrument(name = "judge", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
-        let News { facts, to, more } = self.news(scope, reached).await?;
-        let (statements, facts): (Vec<_>, Vec<_>) =
-            facts.into_iter().partition(Derivation::is_statement);
-        let mut found = self.statement_conflicts(scope, &statements).await?;
-        for ((subject, attribute), new) in claims(facts) {
-            let related = self.related(scope, subject, attribute).await?;
-            found.extend(self.conflicts(&new, &related));
-        }
+        let News {
+            statements,
+            to,
+            more,
+        } = self.news(scope, reached).await?;
+        let found = self.statement_conflicts(scope, &statements).await?;
         let conflicts = found.len();
         let work = Work {
             found,
@@ -52,31 +46,17 @@ impl Agent for LocalJudge {
 /// Changes that are looked at together where statements are new: each is searched for and read.
 const STATEMENT_ROUND: u32 = 16;
 
-/// New facts, and the change sequence up to which they are all.
+/// New statements, and the change sequence up to which they are all.
 struct News {
-    facts: Vec<Derivation>,
+    statements: Vec<Derivation>,
     to: u64,
     /// True where there may be more behind it.
     more: bool,
 }
 
-/// Facts by subject and attribute.
-type Claims = BTreeMap<(String, String), Vec<Derivation>>;
-
-fn claims(facts: Vec<Derivation>) -> Claims {
-    let mut claims = Claims::new();
-    for derivation in facts {
-        if let Some(fact) = derivation.fact() {
-            let claim = (fact.claim.subject.clone(), fact.claim.attribute.clone());
-            claims.entry(claim).or_default().push(derivation);
-        }
-    }
-    claims
-}
-
 impl LocalJudge {
-    /// Facts that were derived or changed since: all of them, or, where statements are among the
-    /// first, those of some changes.
+    /// Statements that were derived or changed since, those of some changes; all changes are passed
+    /// where no fact is new.
     async fn news(&self, scope: &Scope, reached: u64) -> Result<News, Fault> {
         let question = Question {
             kind: Some(Kind::Fact),
@@ -87,23 +67,26 @@ impl LocalJudge {
         let to = self.feed.head(scope).await?;
         let first = self
             .knowledge
-            .derivations(scope, &question, STATEMENT_ROUND, None)
+            .derivations(scope, &question, 1, None)
             .await?;
-        let mut first = first.items.iter();
-        if first.any(Derivation::is_statement) {
-            let changes = self
-                .feed
-                .changes_after(scope, reached, STATEMENT_ROUND)
-                .await?;
+        if first.items.is_empty() {
             return Ok(News {
-                facts: self.changed_facts(scope, &changes.changes).await?,
-                to: changes.reached,
-                more: changes.more,
+                statements: Vec::new(),
+                to,
+                more: false,
             });
         }
-        let facts = self.knowledge.all_derivations(scope, &question).await?;
-        let more = false;
-        Ok(News { facts, to, more })
+        let changes = self
+            .feed
+            .changes_after(scope, reached, STATEMENT_ROUND)
+            .await?;
+        let mut statements = self.changed_facts(scope, &changes.changes).await?;
+        statements.retain(Derivation::is_statement);
+        Ok(News {
+            statements,
+            to: changes.reached,
+            more: changes.more,
+        })
     }
 
     /// Facts among changes.
@@ -126,57 +109,4 @@ impl LocalJudge {
             false => Ok(self.knowledge.all_derivations(scope, &question).await?),
         }
     }
-
-    /// What is known of a subject's attribute.
-    async fn related(
-        &self,
-        scope: &Scope,
-        subject: String,
-        attribute: String,
-    ) -> Result<Vec<Derivation>, Fault> {
-        let question = Question {
-            kind: Some(Kind::Fact),
-            subject: Some(subject),
-            attribute: Some(attribute),
-            ..Question::default()
-        };
-        Ok(self.knowledge.all_derivations(scope, &question).await?)
-    }
-
-    /// The conflicts of new facts with those beside them in time. What another one ends is that one's: a thousand values of an attribute are a
-    /// thousand conflicts, not half a million.
-    fn conflicts(&self, new: &[Derivation], related: &[Derivation]) -> Vec<Conflict> {
-        let mut conflicts = BTreeMap::new();
-        for one in new {
-            for (other, verdict) in beside(one, related) {
-                let id = ConflictId::of(one.id, other.id);
-                conflicts
-                    .entry(id)
-                    .or_insert_with(|| self.conflict(id, verdict, JUDGE));
-            }
-        }
-        conflicts.into_values().collect()
-    }
-}
-
-/// Those that a fact excludes: the first that comes after it, and those before it that no other one ends first.
-fn beside<'r>(one: &Derivation, related: &'r [Derivation]) -> Vec<(&'r Derivation, Verdict)> {
-    let others = related.iter().filter(|other| other.id != one.id);
-    let excluded = others.filter_map(|other| Some((other, judge(one, other)?)));
-    let (mut before, after): (Vec<_>, Vec<_>) =
-        excluded.partition(|(_, verdict)| verdict.newer == one.id);
-    let place = |(other, _): &(&Derivation, Verdict)| (other.valid.start, other.known.start);
-    before.sort_by_key(|it| std::cmp::Reverse(place(it)));
-    let mut beside: Vec<(&Derivation, Verdict)> = Vec::new();
-    for (other, verdict) in before {
-        let is_ended = |by: &(&Derivation, Verdict)| {
-            judge(other, by.0).is_some_and(|verdict| verdict.older == other.id)
-        };
-        // What a caller said is not ended by what was read.
-        if other.origin == Origin::Corrected || !beside.iter().any(is_ended) {
-            beside.push((other, verdict));
-        }
-    }
-    beside.extend(after.into_iter().min_by_key(place));
-    beside
 }

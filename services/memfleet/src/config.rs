@@ -6,7 +6,6 @@ mod assembly;
 mod audit;
 mod auth;
 mod consolidator;
-mod constructor;
 mod graph;
 mod jwt;
 mod language_model;
@@ -30,7 +29,6 @@ pub use self::assembly::Assembly;
 pub use self::audit::Audit;
 pub use self::auth::{Auth, Internal, KeyEntry};
 pub use self::consolidator::Consolidator;
-pub use self::constructor::{Constructor, FactSource};
 pub use self::graph::Graph;
 pub use self::jwt::Jwt;
 pub use self::language_model::LanguageModel;
@@ -73,8 +71,6 @@ pub struct Config {
     pub retrieval: Retrieval,
     /// How memory enters prompts.
     pub assembly: Assembly,
-    /// Facts.
-    pub constructor: Constructor,
     /// Narratives.
     pub consolidator: Consolidator,
     /// Logs and metrics.
@@ -155,19 +151,6 @@ pub struct Retrieval {
     /// Quality of searches that do not name one: `fast`, `balanced` or `thorough`. Where it is not
     /// `fast`, every space gets vectors of both models. Default `fast`.
     pub quality: SearchQuality,
-    /// Source of answers without a language model. Default `facts`.
-    pub answers: AnswerSource,
-}
-
-/// Source of answers that need no language model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AnswerSource {
-    /// Facts, by a grammar of English.
-    #[default]
-    Facts,
-    /// Quotations of any language, by the reader of turns.
-    Quotations,
 }
 
 impl Default for Retrieval {
@@ -179,7 +162,6 @@ impl Default for Retrieval {
             token_cache: ByteSize::mebibytes(256),
             candidates: 600,
             quality: SearchQuality::Fast,
-            answers: AnswerSource::default(),
         }
     }
 }
@@ -191,18 +173,9 @@ impl Config {
         (!name.is_empty() && name != self.model.name).then_some(name)
     }
 
-    /// True where a model is configured on which the reader of turns builds.
-    fn has_reader(&self) -> bool {
+    /// True where a model is configured on which the reader of turns builds: facts are statements.
+    pub fn has_reader(&self) -> bool {
         [&*self.model.name, &*self.model.multilingual].contains(&ReaderModel::BASE)
-    }
-
-    /// Extractor of facts that works without a language model.
-    pub fn facts(&self) -> FactSource {
-        let by_default = match self.has_reader() {
-            true => FactSource::Statements,
-            false => FactSource::Rules,
-        };
-        self.constructor.facts.unwrap_or(by_default)
     }
 
     /// Name of the model whose vectors all spaces have beside those that they serve, where searches
@@ -248,6 +221,17 @@ impl Config {
 }
 
 impl Validate for Config {
+    const REMOVED_KEYS: &[(&str, &str)] = &[
+        (
+            "constructor.facts",
+            "remove it: facts are statements where `model.multilingual` (or `model.name`) is `multilingual-e5-small`",
+        ),
+        (
+            "retrieval.answers",
+            "remove it: answers without a language model are quotations",
+        ),
+    ];
+
     fn problems(&self) -> Vec<Problem> {
         let sections = [
             ("store", self.store.problems()),
@@ -270,7 +254,6 @@ impl Validate for Config {
         for (section, found) in sections {
             problems.extend(found.into_iter().map(|problem| problem.under(section)));
         }
-        let has_statements = self.constructor.facts == Some(FactSource::Statements);
         let rules = [
             (
                 "vectors.url",
@@ -308,11 +291,6 @@ impl Validate for Config {
                 self.retrieval.quality >= SearchQuality::Balanced
                     && self.model.multilingual.is_empty(),
                 "needs `model.multilingual`: a balanced search compares vectors of two models",
-            ),
-            (
-                "constructor.facts",
-                has_statements && !self.has_reader(),
-                "needs `multilingual-e5-small` as `model.multilingual` or `model.name`: the reader of turns builds on it",
             ),
             (
                 "retrieval.candidates",

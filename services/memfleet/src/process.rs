@@ -41,7 +41,7 @@ use memfleet_runtime::BoxError;
 use memfleet_runtime::telemetry::Readiness;
 use memfleet_tls::Tls;
 
-use crate::config::{AnswerSource, Config, Jwt, Retrieval, elsewhere};
+use crate::config::{Config, Jwt, Retrieval, elsewhere};
 use crate::models::ConfiguredModels;
 use crate::role::Role;
 use model::ModelSet;
@@ -433,7 +433,6 @@ fn gateway_options(config: &Config) -> memfleet_gateway::Options {
         max_exchanges: config.store.max_exchanges,
         max_injections: config.store.max_injections,
         quality: config.retrieval.quality,
-        quotes: config.retrieval.answers == AnswerSource::Quotations,
         ..memfleet_gateway::Options::default()
     }
 }

@@ -1,12 +1,11 @@
 //! A caller's correction of a fact: a new version, which no extraction overwrites.
 
-use memfleet_agents::facts::{key, restated};
+use memfleet_agents::facts::key;
 use memfleet_domain::derivation::{Body, Change, ChangeKind, Derivation, Origin, Status};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId};
 use memfleet_domain::time::TimeRange;
 use memfleet_domain::{Fault, FaultKind, Scope};
-use memfleet_language::Language;
 use memfleet_ports::context::Context;
 use memfleet_ports::events::Event;
 use memfleet_ports::knowledge::{Applied, Question, Revision, Rewrite, Work};
@@ -109,9 +108,9 @@ impl LocalRefresher {
             Correction::Withdrawn => corrected = corrected.withdrawn(),
             Correction::Says { text, value, valid } => {
                 if let Some(text) = text {
-                    let language = self.indexer.language(scope).await?;
-                    let said = says(draft, text, value.as_deref(), language)?;
+                    let said = says(draft, text, value.as_deref());
                     corrected.body = Body::Fact(Box::new(said));
+                    let language = self.indexer.language(scope).await?;
                     let passages = self
                         .indexer
                         .passages(scope, vec![text.clone()], language)
@@ -157,42 +156,30 @@ fn since(before: TimeRange, said: TimeRange) -> Result<TimeRange, Fault> {
     Ok(TimeRange { start, ..said })
 }
 
-/// The fact in other words, about the same subject and attribute. Its value is the one that the caller gives, else the one that the rules read in the
-/// words: a sentence with the value of another one would be found by it, and compared by it.
-fn says(
-    draft: &Draft,
-    text: &str,
-    value: Option<&str>,
-    language: Language,
-) -> Result<Draft, Fault> {
+/// The fact in other words, about the same subject. Without a value that the caller gives it is a
+/// sentence in its own words.
+fn says(draft: &Draft, text: &str, value: Option<&str>) -> Draft {
     let mut corrected = draft.clone();
     text.clone_into(&mut corrected.text);
     corrected.confidence = 1.0;
     // They are labels, line, names and clause of the words that were said.
-    if draft.statement.is_some() {
+    if draft.statement.is_some() || value.is_none() {
         corrected.clause = None;
     }
     corrected.statement = None;
     corrected.line = None;
     corrected.names = Vec::new();
-    if let Some(value) = value {
-        corrected.claim.value = value.trim().to_lowercase();
-        if let Some(clause) = &mut corrected.clause {
-            clause.complement = Some(value.trim().to_owned());
-            clause.negated = false;
+    match value {
+        Some(value) => {
+            corrected.claim.value = value.trim().to_lowercase();
+            if let Some(clause) = &mut corrected.clause {
+                clause.complement = Some(value.trim().to_owned());
+                clause.negated = false;
+            }
         }
-    } else if let Some(read) = restated(text, &draft.claim, language) {
-        (corrected.claim, corrected.clause) = (read.claim, read.clause);
-    } else if draft.is_statement() {
-        corrected.claim.value = key(text);
-    } else if !draft.claim.value.is_empty() {
-        let problem = format!(
-            "is missing: no `{}` is read in `text`, so say the value that it gives (`Lisbon`)",
-            draft.claim.attribute
-        );
-        return Err(Fault::invalid("value", problem));
+        None => corrected.claim.value = key(text),
     }
-    Ok(corrected)
+    corrected
 }
 
 fn check(correction: &Correction) -> Result<(), Fault> {

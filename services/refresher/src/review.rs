@@ -1,6 +1,8 @@
-//! What was settled, looked at once more by a language model (AMA appendix C.6), behind the rules and with a position of its own: they close
-//! the older fact at once, it reads the turn and says whether that was right, and since when. What it undoes or moves is a new version like any
-//! other. Each settlement is reviewed once; one that a caller touched meanwhile is the caller's.
+//! Settlements, looked at once more by a language model (AMA appendix C.6), behind the refresher
+//! and with a position of its own: the refresher closes the older fact at once, the model reads the
+//! turn and says whether that was right, and since when. What it undoes or moves is a new version
+//! like any other. Each settlement is reviewed once; one that a caller touched meanwhile is the
+//! caller's.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,10 +32,10 @@ use crate::settle::settling;
 /// Changes that are looked at together, and so most conflicts of one question.
 const ROUND: u32 = 16;
 
-/// Reviews behind the rules.
+/// Reviews behind the refresher.
 #[derive(Clone)]
 pub struct Reviewer {
-    /// The rules.
+    /// The refresher.
     pub refresher: LocalRefresher,
     /// What was said.
     pub ledger: Arc<dyn Ledger>,

@@ -1,5 +1,6 @@
-//! Settling conflicts (AMA section 3.4, update): the older fact's interval is closed where the newer one begins, both are linked, and
-//! nothing is removed. What a caller corrected is not for rules to decide: such a conflict stays open.
+//! Settling conflicts (AMA section 3.4, update): the older fact's interval is closed where the
+//! newer one begins, both are linked, and nothing is removed. What a caller corrected is for no
+//! agent to decide: such a conflict stays open.
 
 use async_trait::async_trait;
 use memfleet_agents::conflicts::WITHDRAWN_JUDGES;
@@ -61,8 +62,9 @@ impl Agent for LocalRefresher {
 }
 
 impl LocalRefresher {
-    /// Settles one conflict on the facts as they are now, once more where they changed meanwhile; false where they go on changing, or the space is
-    /// gone: the next look at it finds what is left.
+    /// Settles one conflict on the facts as they are now, once more where they changed meanwhile;
+    /// false where they go on changing, or the space is gone: the next look at it finds what is
+    /// left.
     async fn settle(&self, scope: &Scope, conflict: &Conflict) -> Result<bool, Fault> {
         for _ in 0..TRIES {
             let [older, newer] = [

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use memfleet_consolidator::{LocalConsolidator, Options, Plotter, Rebinder, Relater, Replotter};
 use memfleet_constructor::{
-    Deriver, Extractor, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Semanticizer,
+    Deriver, Extractor, ModelExtractor, NoExtractor, Rebuilder, Refiner, Reteller, Semanticizer,
     StatementExtractor, Summariser, TopicFilter,
 };
 use memfleet_domain::derivation::{Conflict, Derivation, Kind};
@@ -56,15 +56,15 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// An empty one, with facts by rules.
-    pub async fn new() -> Self {
-        Self::with(Arc::new(Rules)).await
-    }
-
     /// An empty one, with statements by a reader that goes by sentences.
-    pub async fn of_statements() -> Self {
+    pub async fn new() -> Self {
         let reader = Arc::new(SentenceReader::default());
         Self::with(Arc::new(StatementExtractor { reader })).await
+    }
+
+    /// An empty one in which only a language model finds facts.
+    pub async fn without_reader() -> Self {
+        Self::with(Arc::new(NoExtractor)).await
     }
 
     async fn with(extractor: Arc<dyn Extractor>) -> Self {
@@ -227,7 +227,7 @@ impl Memory {
         self.store.remove(&home(), &filter).await.unwrap();
     }
 
-    /// A model does once more what the rules of a stage have done, as far as it can be asked.
+    /// A model does once more what a stage has done, as far as it can be asked.
     pub async fn advise(&self, stage: Stage, adviser: Adviser) {
         self.follow(stage, &*self.advised(stage, adviser)).await;
     }

@@ -8,7 +8,7 @@ use memfleet_tls::Files;
 use memfleet_tls::testing::Authority;
 use tempfile::TempDir;
 
-use crate::{OPERATOR_KEY, RULES, binary, known_keys};
+use crate::{OPERATOR_KEY, binary, known_keys};
 
 /// What the roles of a fleet know each other by.
 const SECRET: &str = "the secret of a fleet under test";
@@ -50,10 +50,9 @@ impl Fleet {
         Self::start_with(None, &[], None)
     }
 
-    /// Fleet with a semantic graph of its own, whose facts are sentences by rules.
+    /// The same with a semantic graph of its own.
     pub fn start_with_graph() -> Result<Self> {
-        let settings = [(RULES.0, RULES.1.to_owned())];
-        Self::start_with(None, &settings, Some(Neo4j::start))
+        Self::start_with(None, &[], Some(Neo4j::start))
     }
 
     /// The same with more settings, for example `MEMFLEET_TELEMETRY__OTLP_URL`.

@@ -115,9 +115,6 @@ impl Drop for Node {
     }
 }
 
-/// Setting with which facts are sentences by the grammar of English, and not statements.
-pub const RULES: (&str, &str) = ("MEMFLEET_CONSTRUCTOR__FACTS", "rules");
-
 /// The command that runs a node whose database is `store` on a free port.
 pub fn up(store: &Path) -> Result<Command> {
     let mut command = Command::new(binary()?);

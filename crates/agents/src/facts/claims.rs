@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use memfleet_domain::fact::{Claim, Clause, Pattern};
+use memfleet_domain::fact::{Claim, Clause};
 use memfleet_language::fold;
 
-use super::parse::Parsed;
-use super::words::{Word, is_between_digits, lines};
+use super::words::{is_between_digits, lines};
 
 /// Attribute of a predicate.
 static PREDICATES: LazyLock<HashMap<&str, &str>> =
@@ -65,7 +64,7 @@ pub fn wordings(attribute: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// What a noun names, if it is in the list.
-pub fn noun(word: &str) -> Option<&'static str> {
+fn noun(word: &str) -> Option<&'static str> {
     NOUNS.get(word).copied()
 }
 
@@ -239,7 +238,7 @@ fn number(word: &str) -> String {
 }
 
 /// Owner and thing of "Ada's sister".
-pub fn owned(subject: &str) -> Option<(String, String)> {
+fn owned(subject: &str) -> Option<(String, String)> {
     let subject = subject.replace('’', "'");
     let (owner, thing) = subject.rsplit_once("'s ")?;
     Some((owner.to_owned(), thing.to_owned()))
@@ -255,7 +254,7 @@ fn occupation(value: &str) -> String {
 }
 
 /// Whether it names what somebody works as.
-pub fn is_worker(value: &str) -> bool {
+fn is_worker(value: &str) -> bool {
     let value = occupation(value);
     let last = value.rsplit(' ').next().unwrap_or_default();
     noun(last) == Some("work")
@@ -273,62 +272,8 @@ const NOT_WORKERS: [&str; 30] = [
 ];
 
 /// Whether a subject is somebody: a name, or a speaker.
-pub fn is_person(subject: &str) -> bool {
+fn is_person(subject: &str) -> bool {
     let first = subject.chars().next();
     first.is_some_and(char::is_uppercase) && !subject.starts_with("The ")
         || matches!(subject, "user" | "assistant")
-}
-
-/// A clause that is stated.
-pub struct Stated {
-    /// Its parts.
-    pub clause: Clause,
-    /// How plainly.
-    pub confidence: f32,
-}
-
-/// The statement of a clause, as it stands. Absent where it says nothing of its subject.
-pub fn statement(subject: &str, parsed: &Parsed<'_>) -> Option<Stated> {
-    let mut predicate = parsed.verb.to_owned();
-    for part in [parsed.particle, parsed.preposition].into_iter().flatten() {
-        predicate.push(' ');
-        predicate.push_str(part);
-    }
-    let [object, complement] = [text(parsed.object), text(parsed.complement)];
-    if object.is_none() && complement.is_none() && predicate == "be" {
-        return None;
-    }
-    Some(Stated {
-        clause: Clause {
-            pattern: pattern(object.is_some(), complement.is_some(), parsed.verb),
-            subject: subject.to_owned(),
-            predicate,
-            object,
-            complement,
-            negated: parsed.is_negated || parsed.is_over,
-        },
-        confidence: if parsed.is_progressive { 0.7 } else { 0.9 },
-    })
-}
-
-fn text(words: &[Word]) -> Option<String> {
-    let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-    Some(words.join(" ")).filter(|text| !text.trim().is_empty())
-}
-
-fn pattern(object: bool, complement: bool, verb: &str) -> Pattern {
-    match (object, complement) {
-        (false, false) => Pattern::Verb,
-        (true, false) => Pattern::VerbObject,
-        (false, true) => Pattern::VerbComplement,
-        (true, true)
-            if matches!(
-                verb,
-                "give" | "send" | "show" | "tell" | "lend" | "offer" | "teach"
-            ) =>
-        {
-            Pattern::VerbObjectObject
-        }
-        (true, true) => Pattern::VerbObjectComplement,
-    }
 }

@@ -1,4 +1,4 @@
-//! Whether a turn's words bear out a fact that somebody else found in it.
+//! Words of a fact in its turn: whether they bear out a fact that a language model found.
 
 use std::collections::HashSet;
 
@@ -14,14 +14,14 @@ use super::words::{Part, Word, words};
 
 /// Whether a text has a word that denies.
 pub fn denies(text: &str) -> bool {
-    words(text, 0).iter().any(|word| word.is(Part::Negation))
+    words(text).iter().any(|word| word.is(Part::Negation))
 }
 
 /// Whether every word of a sentence that carries meaning is in these texts, and what it denies is denied there: names and numbers as they
 /// are, other words by how they begin.
 pub fn is_borne_out<'t>(sentence: &str, texts: impl IntoIterator<Item = &'t str> + Clone) -> bool {
-    let have = Have::of(texts.clone().into_iter().flat_map(|text| words(text, 0)));
-    let is_said = words(sentence, 0).iter().all(|word| have.says(word));
+    let have = Have::of(texts.clone().into_iter().flat_map(words));
+    let is_said = words(sentence).iter().all(|word| have.says(word));
     is_said && (!denies(sentence) || texts.into_iter().any(denies))
 }
 
@@ -42,10 +42,10 @@ pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
         return false;
     };
     // The name of an attribute need not be said where one of its wordings is.
-    let named = words(&draft.claim.attribute, 0);
+    let named = words(&draft.claim.attribute);
     let is_worded = wordings(&draft.claim.attribute).any(|wording| has_wording(&evidence, wording));
     let is_named = |word: &Word| is_worded && named.iter().any(|part| part.low == word.low);
-    let names = names.iter().flat_map(|name| words(name, 0));
+    let names = names.iter().flat_map(|name| words(name));
     let have = Have::of(evidence.into_iter().chain(names));
     parts(draft).all(|word| is_named(&word) || have.says(&word))
 }
@@ -64,7 +64,7 @@ pub fn sources(
     let mut have = Have::of(drawn_on.flat_map(all_words));
     let named = attribute_words(draft);
     for word in parts(draft) {
-        // A verb of the rules' lists may be another one's wording.
+        // A verb may be another one's wording.
         let may_be_unsaid = word.verb().is_some() || named.contains(&word.low);
         if is_function_word(&word) || have.has(&word) {
             continue;
@@ -84,16 +84,14 @@ pub fn sources(
 
 /// The words of a turn and of its speaker's name.
 fn all_words(said: &Utterance<'_>) -> impl Iterator<Item = Word> + use<> {
-    words(said.text, 0)
-        .into_iter()
-        .chain(words(said.speaker, 0))
+    words(said.text).into_iter().chain(words(said.speaker))
 }
 
 /// The words of a known attribute: they name it and need not be said.
 fn attribute_words(draft: &Draft) -> HashSet<String> {
     let attribute = &draft.claim.attribute;
     let is_known = wordings(attribute).next().is_some();
-    let named = words(attribute, 0).into_iter().filter(|_| is_known);
+    let named = words(attribute).into_iter().filter(|_| is_known);
     named.map(|word| word.low).collect()
 }
 
@@ -109,32 +107,32 @@ fn parts(draft: &Draft) -> impl Iterator<Item = Word> {
     };
     let parts = draft.clause.as_ref().map(parts_of).unwrap_or_default();
     let said = parts.into_iter().chain([draft.text.clone()]);
-    said.flat_map(|said| words(&said, 0))
+    said.flat_map(|said| words(&said))
 }
 
 /// Whether the evidence of a fact has its verb, or another word that tells the same attribute. "To be" and "to have" need not be said.
 pub fn is_verb_said(draft: &Draft, text: &str) -> bool {
     let evidence = evidence(draft, text).unwrap_or_default();
     let is_said = |predicate: &str| {
-        let predicate = words(predicate, 0);
+        let predicate = words(predicate);
         let verb = predicate.first().filter(|verb| !is_light(verb));
         verb.is_some_and(|verb| evidence.iter().any(|word| base(word) == base(verb)))
     };
-    words(draft.predicate(), 0).first().is_some_and(is_light)
+    words(draft.predicate()).first().is_some_and(is_light)
         || is_said(draft.predicate())
         || wordings(&draft.claim.attribute).any(is_said)
 }
 
 /// Whether words have every word of a wording that carries meaning.
 fn has_wording(evidence: &[Word], wording: &str) -> bool {
-    let mut wording = words(wording, 0).into_iter().filter(means).peekable();
+    let mut wording = words(wording).into_iter().filter(means).peekable();
     wording.peek().is_some()
         && wording.all(|word| evidence.iter().any(|said| base(said) == base(&word)))
 }
 
 fn evidence(draft: &Draft, text: &str) -> Option<Vec<Word>> {
     let evidence = text.get(draft.evidence.start as usize..draft.evidence.end as usize)?;
-    Some(words(evidence, 0))
+    Some(words(evidence))
 }
 
 /// Words that were said, and how they begin.

@@ -1,5 +1,6 @@
-//! What a turn tells of when a fact holds, and whether it takes something back. Somebody else who finds a fact has both from the turn's words or
-//! from nowhere: a date that was made up ends what is true, and a correction that was made up denies that it ever was.
+//! Dates and corrections in the words of a turn. A language model that finds a fact has both from
+//! these words or from nowhere: a date that was made up ends what is true, and a correction that
+//! was made up denies that it ever was.
 
 use std::ops::Range;
 
@@ -10,10 +11,8 @@ use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_language::time::{Reference, references};
 use memfleet_language::{Language, sentences};
 
-use super::clauses::clauses;
-use super::parse::{Parsed, Tense, parse};
-use super::words::words;
-use super::{is_state, stance, unquoted};
+use super::is_state;
+use super::words::{Part, Word, words};
 
 /// The times that a text tells of.
 #[derive(Debug, Clone)]
@@ -28,7 +27,8 @@ struct Told {
 }
 
 impl Times {
-    /// Those of a text that is from this instant. One that names no year may mean the last or the next of them.
+    /// Times of a text that is from this instant. One that names no year may mean the last or the
+    /// next of them.
     pub fn of(text: &str, said_at: Timestamp, locale: &Locale) -> Self {
         let language = Language::tagged(locale.language.as_deref());
         let zone = locale.time_zone.0;
@@ -52,7 +52,8 @@ impl Times {
         Self(told.collect())
     }
 
-    /// The beginning of the time that a date is in, which is all that the words say; nothing where the text tells of none.
+    /// The beginning of the time that a date is in, which is all that the words say; nothing where
+    /// the text tells of none.
     pub fn begun(&self, date: Timestamp) -> Option<Timestamp> {
         let is_told = |told: &&Told| told.during.contains(&date) || told.shown.contains(&date);
         self.0.iter().find(is_told).map(|told| told.during.start)
@@ -70,12 +71,14 @@ impl Times {
 pub fn takes_back(text: &str) -> bool {
     let mut said = sentences(text).into_iter();
     said.any(|range| {
-        unquoted(&text[range]).is_some_and(|sentence| stance(&sentence) == Stance::Corrects)
+        let sentence = unquoted(&text[range]);
+        CORRECTIONS.iter().any(|wording| sentence.contains(wording))
     })
 }
 
-/// A fact with those of its dates that its sentence tells of, and as a plain statement where its turn takes nothing back; and how much of it
-/// was left out. A date that is left out leaves the fact holding from its turn on, or up to it where it is told as over.
+/// A fact with those of its dates that its sentence tells of, and as a plain statement where its
+/// turn takes nothing back; and how much of it was left out. A date that is left out leaves the
+/// fact holding from its turn on, or up to it where it is told as over.
 pub fn as_told(mut draft: Draft, text: &str, said_at: Timestamp, locale: &Locale) -> (Draft, u32) {
     let sentence = around(text, &draft.evidence);
     let times = Times::of(&text[sentence.clone()], said_at, locale);
@@ -127,28 +130,60 @@ enum Over {
     State,
 }
 
-/// Of languages without rules only the date tells.
+/// End that English words tell by the past of a verb; in other languages only the date tells.
 fn over(text: &str, sentence: Range<usize>, evidence: &Range<u32>, locale: &Locale) -> Over {
     if Language::tagged(locale.language.as_deref()) != Language::English {
         return Over::Then;
     }
-    let words = words(&text[sentence.clone()], sentence.start);
-    let names_end = words
+    let names_end = words(&text[sentence])
         .iter()
         .any(|word| matches!(word.low.as_str(), "until" | "till"));
-    let is_evidence = |clause: &&[super::words::Word]| {
-        clause.iter().any(|word| {
-            word.span.start < evidence.end as usize && (evidence.start as usize) < word.span.end
-        })
+    let told = text.get(evidence.start as usize..evidence.end as usize);
+    let told = words(told.unwrap_or_default());
+    let used_to = |pair: &[Word]| pair[0].low == "used" && pair[1].low == "to";
+    if told.windows(2).any(used_to) {
+        return Over::State;
+    }
+    // "Have lived" lasts.
+    let is_past = |(at, word): (usize, &Word)| {
+        let (verb, is_past) = word.verb()?;
+        let is_perfect = at > 0 && told[at - 1].is(Part::Have);
+        (is_past && !is_perfect).then_some(verb)
     };
-    let told = clauses(&words).into_iter().filter(is_evidence);
-    let how = |parsed: Parsed<'_>| match parsed.tense {
-        Tense::Formerly => Over::State,
-        Tense::Past if is_state(parsed.verb) => Over::State,
+    let pasts: Vec<&str> = told.iter().enumerate().filter_map(is_past).collect();
+    match pasts.iter().any(|verb| is_state(verb)) {
+        true => Over::State,
         // An event lasts in what came of it, unless its end is told.
-        Tense::Past if names_end => Over::Then,
-        _ => Over::No,
-    };
-    let mut told = told.filter_map(|clause| parse(clause, true)).map(how);
-    told.find(|over| *over != Over::No).unwrap_or(Over::No)
+        false if names_end && !pasts.is_empty() => Over::Then,
+        false => Over::No,
+    }
+}
+
+/// Wordings by which a speaker takes back what was said before.
+const CORRECTIONS: [&str; 14] = [
+    "i meant",
+    "correction",
+    "scratch that",
+    "my mistake",
+    "i misspoke",
+    "sorry, it's",
+    "sorry, i",
+    "no, it's",
+    "that was wrong",
+    "i was wrong",
+    "got that wrong",
+    "i mixed",
+    "not what i said",
+    "typo",
+];
+
+/// A sentence in lower case without its quotations.
+fn unquoted(sentence: &str) -> String {
+    let mut is_quoted = false;
+    let own = sentence.chars().filter(|letter| {
+        let is_mark = matches!(letter, '"' | '“' | '”');
+        is_quoted ^= is_mark;
+        !is_quoted && !is_mark
+    });
+    own.collect::<String>().to_lowercase()
 }

@@ -1,53 +1,32 @@
-//! The words of a sentence with what they may do in a clause, from the lists in `data/`.
+//! Words of a sentence with their parts of speech, from the lists in `data/`.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use memfleet_language::fold;
 
-/// What a word may do; lists of `data/english.txt`.
+/// Part of speech of a word: a list of `data/english.txt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
     Be,
     Have,
     Do,
-    Modal,
-    Future,
     Negation,
-    Adverb,
     Opening,
-    Subordinate,
-    Hypothetical,
-    Report,
-    Doubt,
     Preposition,
-    Particle,
     Determiner,
     Pronoun,
-    Cut,
-    Linking,
 }
 
-const PARTS: [(&str, Part); 18] = [
+const PARTS: [(&str, Part); 8] = [
     ("be", Part::Be),
     ("have", Part::Have),
     ("do", Part::Do),
-    ("modal", Part::Modal),
-    ("future", Part::Future),
     ("negation", Part::Negation),
-    ("adverb", Part::Adverb),
     ("opening", Part::Opening),
-    ("subordinate", Part::Subordinate),
-    ("hypothetical", Part::Hypothetical),
-    ("report", Part::Report),
-    ("doubt", Part::Doubt),
     ("preposition", Part::Preposition),
-    ("particle", Part::Particle),
     ("determiner", Part::Determiner),
     ("pronoun", Part::Pronoun),
-    ("cut", Part::Cut),
-    ("linking", Part::Linking),
 ];
 
 static LISTS: LazyLock<HashMap<Part, HashSet<&str>>> = LazyLock::new(|| {
@@ -63,18 +42,11 @@ static LISTS: LazyLock<HashMap<Part, HashSet<&str>>> = LazyLock::new(|| {
     lists
 });
 
-/// How a verb stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    Base,
-    Present,
-    Past,
-    Participle,
-    Progressive,
-}
+/// Base of a verb, and whether a form is its past.
+type VerbForm = (String, bool);
 
-/// Forms of verbs: base and form. A past that is a participle too counts as past.
-static VERBS: LazyLock<HashMap<String, (String, Form)>> = LazyLock::new(|| {
+/// Forms of verbs. A past that is a participle too counts as past.
+static VERBS: LazyLock<HashMap<String, VerbForm>> = LazyLock::new(|| {
     let mut verbs = HashMap::new();
     for (kind, list) in lines(include_str!("../../data/verbs.txt")) {
         for verb in list.split_whitespace() {
@@ -86,31 +58,18 @@ static VERBS: LazyLock<HashMap<String, (String, Form)>> = LazyLock::new(|| {
                 }
                 _ => (with_ed(base), with_ed(base)),
             };
-            let mut insert = |word: String, form| {
-                verbs.entry(word).or_insert((base.to_owned(), form));
+            let mut insert = |word: String, is_past| {
+                verbs.entry(word).or_insert((base.to_owned(), is_past));
             };
-            insert(base.to_owned(), Form::Base);
-            insert(with_s(base), Form::Present);
-            insert(past, Form::Past);
-            insert(participle, Form::Participle);
-            insert(with_ing(base), Form::Progressive);
+            insert(base.to_owned(), false);
+            insert(with_s(base), false);
+            insert(past, true);
+            insert(participle, false);
+            insert(with_ing(base), false);
         }
     }
     verbs
 });
-
-/// The past of verbs.
-static PASTS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
-    let pasts = VERBS.iter().filter(|(_, (_, form))| *form == Form::Past);
-    pasts
-        .map(|(past, (base, _))| (base.as_str(), past.as_str()))
-        .collect()
-});
-
-/// The past of a verb, as far as it is in the list.
-pub fn past(base: &str) -> Option<&'static str> {
-    PASTS.get(base).copied()
-}
 
 /// The lists of a data file: name and words.
 pub fn lines(data: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -118,7 +77,7 @@ pub fn lines(data: &'static str) -> impl Iterator<Item = (&'static str, &'static
     lines.filter_map(|line| line.split_once(": "))
 }
 
-pub fn with_s(base: &str) -> String {
+fn with_s(base: &str) -> String {
     match base {
         _ if base.ends_with(['s', 'x', 'z']) || base.ends_with("ch") || base.ends_with("sh") => {
             format!("{base}es")
@@ -169,12 +128,8 @@ pub struct Word {
     pub text: String,
     /// Folded, contractions written out.
     pub low: String,
-    /// Its bytes in the turn.
-    pub span: Range<usize>,
     /// Whether it is punctuation.
     pub is_mark: bool,
-    /// Whether it belongs to a time expression.
-    pub is_time: bool,
 }
 
 impl Word {
@@ -189,13 +144,13 @@ impl Word {
         parts.iter().any(|part| self.is(*part))
     }
 
-    /// Base and form, if it may be a verb.
-    pub fn verb(&self) -> Option<(&'static str, Form)> {
+    /// Base of the verb, and whether this is its past, if the word may be a verb.
+    pub fn verb(&self) -> Option<(&'static str, bool)> {
         if self.is_mark {
             return None;
         }
         let known = VERBS.get(&self.low);
-        known.map(|(base, form)| (base.as_str(), *form))
+        known.map(|(base, is_past)| (base.as_str(), *is_past))
     }
 
     pub fn is_name(&self) -> bool {
@@ -203,11 +158,6 @@ impl Word {
             && self.text.starts_with(char::is_uppercase)
             && self.low != "i"
             && !self.is_any(&[Part::Opening, Part::Pronoun])
-    }
-
-    pub fn is_possessive(&self) -> bool {
-        ["my", "our", "his", "her", "their", "your"].contains(&self.low.as_str())
-            || self.low.ends_with("'s")
     }
 }
 
@@ -237,11 +187,8 @@ const SUBJECTS: [&str; 12] = [
     "where",
 ];
 
-/// Words before names that are written with a mark.
-const TITLES: [&str; 6] = ["dr", "mr", "mrs", "ms", "prof", "st"];
-
-/// The words of a part of a text that starts at byte `start`.
-pub fn words(text: &str, start: usize) -> Vec<Word> {
+/// The words of a text, and the marks between them.
+pub fn words(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut open: Option<usize> = None;
     let characters = text.char_indices().chain([(text.len(), ' ')]);
@@ -255,23 +202,16 @@ pub fn words(text: &str, start: usize) -> Vec<Word> {
         match (open, inside) {
             (None, true) => open = Some(at),
             (Some(first), false) => {
-                push(&mut words, &text[first..at], start + first);
+                push(&mut words, &text[first..at]);
                 open = None;
             }
             _ => {}
         }
-        // The mark of "Dr." ends nothing.
-        let abbreviates = letter == '.'
-            && words.last().is_some_and(|word| {
-                TITLES.contains(&word.low.as_str()) && word.span.end == start + at
-            });
-        if !inside && !abbreviates && !letter.is_whitespace() && at < text.len() {
+        if !inside && !letter.is_whitespace() && at < text.len() {
             words.push(Word {
                 text: letter.to_string(),
                 low: letter.to_string(),
-                span: start + at..start + at + letter.len_utf8(),
                 is_mark: true,
-                is_time: false,
             });
         }
     }
@@ -285,16 +225,13 @@ pub fn is_between_digits(text: &str, at: usize) -> bool {
     text[..at].ends_with(digit) && after.is_some_and(digit)
 }
 
-fn push(words: &mut Vec<Word>, text: &str, start: usize) {
+fn push(words: &mut Vec<Word>, text: &str) {
     let low = fold(text).replace('’', "'");
-    let span = start..start + text.len();
     let mut add = |text: &str, low: &str| {
         words.push(Word {
             text: text.to_owned(),
             low: low.to_owned(),
-            span: span.clone(),
             is_mark: false,
-            is_time: false,
         });
     };
     match low.as_str() {

@@ -1,6 +1,5 @@
 use chrono::{TimeZone, Utc};
 use chrono_tz::Tz;
-use memfleet_domain::turn::{Role, Trust};
 use memfleet_language::Language;
 use proptest::prelude::*;
 
@@ -14,8 +13,6 @@ fn said(text: &str) -> Utterance<'_> {
     Utterance {
         id: "018f2b6c-7a35-8d6e-9c41-5b0a7d3e2f10".parse().unwrap(),
         speaker: "Ben",
-        role: Role::User,
-        trust: Trust::User,
         text,
         said_at: now(),
     }

@@ -1,11 +1,5 @@
 use std::collections::HashSet;
 
-use chrono_tz::Tz;
-use memfleet_agents::facts::{Utterance, facts, key};
-use memfleet_domain::ids::TurnId;
-use memfleet_domain::turn::{Role as Part, Trust};
-use memfleet_language::Language;
-
 use super::*;
 
 const SEEDS: std::ops::Range<u64> = 0..20;
@@ -74,41 +68,4 @@ fn the_ends_are_spoken_of_more_often_than_an_answer_has_turns() {
         named.count() > 10
     });
     assert!(crowded.count() * 10 >= chat.chains.len() * 9);
-}
-
-#[test]
-fn the_rules_read_most_links() {
-    let (mut read, mut links) = (0, 0);
-    let mut unread = Vec::new();
-    for seed in SEEDS {
-        let chat = chat(seed);
-        for link in chat.chains.iter().flat_map(|chain| &chain.links) {
-            let turn = &chat.conversation.turns[link.turn];
-            links += 1;
-            match relates(turn, link) {
-                true => read += 1,
-                false => unread.push(turn.text.clone()),
-            }
-        }
-    }
-    assert!(read * 100 >= links * 85, "{read} of {links}: {unread:#?}");
-}
-
-/// Whether the rules find a fact that has the one as its subject and the other as its value.
-fn relates(turn: &Turn, link: &Link) -> bool {
-    let utterance = Utterance {
-        id: TurnId::from_bytes([1; 16]),
-        speaker: &turn.speaker,
-        role: Part::User,
-        trust: Trust::User,
-        text: &turn.text,
-        said_at: turn.time.unwrap(),
-    };
-    let (subject, object) = (key(&link.subject), key(&link.object));
-    let found = facts(&utterance, &[], Language::English, Tz::UTC);
-    found.iter().any(|draft| {
-        let claim = &draft.claim;
-        let ends = [&claim.subject, &claim.value];
-        !draft.is_negated() && (ends == [&subject, &object] || ends == [&object, &subject])
-    })
 }

@@ -153,7 +153,6 @@ pub fn fact(turn: &AcceptedTurn, subject: &str, value: &str, from: Timestamp) ->
         }),
         statement: None,
         stance: Stance::States,
-        takes_back: false,
         said_at: Some(from),
         evidence: 0..4,
         valid: TimeRange::default(),

@@ -338,7 +338,6 @@ impl Checked for proto::Fact {
             statement: statement?,
             claim: claim?,
             stance: stance?,
-            takes_back: false,
             said_at: said_at?,
             evidence: self.evidence_start..self.evidence_end,
             valid,

@@ -137,7 +137,7 @@ struct Merge {
 
 impl Merge {
     /// Applies the file if there is one, and says which.
-    fn file<T: DeserializeOwned>(&mut self, path: Option<&Path>) -> Option<PathBuf> {
+    fn file<T: DeserializeOwned + Validate>(&mut self, path: Option<&Path>) -> Option<PathBuf> {
         let path = path?;
         let at_line = |line| Source::File {
             path: path.to_owned(),
@@ -177,7 +177,7 @@ impl Merge {
     }
 
     /// Takes the first reading that the key's type accepts, or reports why none is.
-    fn apply<T: DeserializeOwned>(&mut self, assignment: Assignment) {
+    fn apply<T: DeserializeOwned + Validate>(&mut self, assignment: Assignment) {
         let Assignment {
             key,
             readings,
@@ -187,8 +187,21 @@ impl Merge {
             Err((key, source, message)) => return self.report(&key, source, &message, None),
         };
         let Some(default) = self.defaults.pointer(&pointer(&key)) else {
-            let fix = suggest::for_unknown(&key, &self.defaults);
-            return self.report(&key, source, "unknown key", Some(fix));
+            // A section that has no keys left is the key itself.
+            let is_it = |removed: &str| {
+                let rest = removed.strip_prefix(&*key);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let removed = T::REMOVED_KEYS.iter().find(|(name, _)| is_it(name));
+            return match removed {
+                Some((name, fix)) => {
+                    self.report(name, source, "no longer a key", Some((*fix).to_owned()));
+                }
+                None => {
+                    let fix = suggest::for_unknown(&key, &self.defaults);
+                    self.report(&key, source, "unknown key", Some(fix));
+                }
+            };
         };
         let default = literal(default);
         let mut refused = None;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memfleet_consolidator::{LocalConsolidator, Options, Plotter, Relater};
-use memfleet_constructor::{Deriver, Rules, Summariser, TopicFilter};
+use memfleet_constructor::{Deriver, StatementExtractor, Summariser, TopicFilter};
 use memfleet_domain::ids::{ExchangeName, InjectionId};
 use memfleet_domain::time::FixedClock;
 use memfleet_domain::turn::AcceptedTurn;
@@ -52,7 +52,9 @@ impl Bench {
             feed: store.clone(),
             knowledge: store.clone(),
             indexer: indexer.clone(),
-            extractor: Arc::new(Rules),
+            extractor: Arc::new(StatementExtractor {
+                reader: Arc::new(SentenceReader::default()),
+            }),
             topics: Arc::new(topics),
             events: events.clone(),
             clock: clock.clone(),

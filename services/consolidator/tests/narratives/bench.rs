@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use memfleet_consolidator::{LocalConsolidator, Mode, Options, Plotter};
-use memfleet_constructor::{Deriver, Rules, Summariser, TopicFilter};
+use memfleet_constructor::{Deriver, StatementExtractor, Summariser, TopicFilter};
 use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 use memfleet_domain::ids::{DerivationId, Speaker, TurnId};
@@ -24,7 +24,7 @@ use memfleet_ports::model_switch::{
     ModelSwitches, OrderGiver, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
 };
 use memfleet_ports::refresher::Refresher;
-use memfleet_ports::testing::WordEmbedder;
+use memfleet_ports::testing::{SentenceReader, WordEmbedder};
 use memfleet_refresher::LocalRefresher;
 use memfleet_sqlite::SqliteStore;
 use memfleet_workers::{Agent, Follower, Indexer};
@@ -92,7 +92,9 @@ impl Bench {
             feed: store.clone(),
             knowledge: store.clone(),
             indexer: indexer.clone(),
-            extractor: Arc::new(Rules),
+            extractor: Arc::new(StatementExtractor {
+                reader: Arc::new(SentenceReader::default()),
+            }),
             topics: Arc::new(topics),
             events: events.clone(),
             clock: clock.clone(),

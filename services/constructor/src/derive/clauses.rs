@@ -7,25 +7,20 @@ use memfleet_domain::time::TimeRange;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::knowledge::{Revision, Rewrite};
 
-use super::rebuild::is_of;
 use super::{Deriver, change, lineage};
-use crate::extract::{REFINED, lacks_clause, matched};
+use crate::extract::{lacks_clause, matched};
 
 /// Statements of a turn in use, with those that a caller corrected.
 pub(super) fn statements_of(known: &[Derivation], turn: TurnId) -> Vec<&Derivation> {
-    let of_turn = in_use(known, turn);
-    let stated = of_turn.filter(|fact| fact.is_statement());
-    stated.collect()
-}
-
-fn in_use(known: &[Derivation], turn: TurnId) -> impl Iterator<Item = &Derivation> {
-    let facts = known.iter();
-    facts.filter(move |fact| fact.turns[0] == turn && !fact.is_withdrawn())
+    let is_stated =
+        |fact: &&Derivation| fact.turns[0] == turn && !fact.is_withdrawn() && fact.is_statement();
+    known.iter().filter(is_stated).collect()
 }
 
 impl Deriver {
-    /// Statements of a turn to which a language model may give clauses; none where it finds facts
-    /// of its own, as beside facts by rules. Absent where it is not to be asked about the turn.
+    /// Statements of a turn to which a language model may give clauses; none where no extractor
+    /// gives statements, and the model finds facts of its own. Absent where it is not to be asked
+    /// about the turn.
     pub(super) fn asked_about<'k>(
         &self,
         known: &'k [Derivation],
@@ -33,10 +28,7 @@ impl Deriver {
     ) -> Option<Vec<&'k Derivation>> {
         let statements = statements_of(known, turn);
         let is_open = match statements.is_empty() {
-            true => {
-                let is_by_rules = in_use(known, turn).any(|fact| is_of(fact, &REFINED));
-                is_by_rules || !self.extractor.gives_statements()
-            }
+            true => !self.extractor.gives_statements(),
             false => statements.iter().any(|statement| lacks_clause(statement)),
         };
         is_open.then_some(statements)

@@ -1,18 +1,15 @@
-//! Second reading of turns, by a language model behind the rules or the reader of turns. It has a
-//! position of its own: while the model is down, slow or over its budget, the facts that are there
-//! are in use, and the turns are read when it is back. Statements in their own words get the
-//! clauses of its facts, and stay as they are otherwise. Beside facts by rules it finds facts of
-//! its own, and what the rules took from words that it takes something else from is withdrawn. A
+//! Reading of turns by a language model, behind the reader of turns. It has a position of its own:
+//! while the model is down, slow or over its budget, the statements that are there are in use, and
+//! the turns are read when it is back. Statements in their own words get the clauses of its facts,
+//! and stay as they are otherwise. Where no reader is configured it finds facts of its own. A
 //! caller's corrections stay.
 
-use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::fact::Draft;
-use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
+use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::{Change, Changes};
@@ -20,10 +17,9 @@ use memfleet_ports::knowledge::{Progress, Rewrite, Stage};
 use memfleet_workers::{Agent, Outcome, before, worked_through};
 use tracing::instrument;
 
+use super::Deriver;
 use super::clauses::statements_of;
-use super::rebuild::is_of;
-use super::{Deriver, overlap};
-use crate::extract::{ExtractedFacts, Extractor, REFINED};
+use crate::extract::{ExtractedFacts, Extractor};
 
 /// Changes that are read together: each turn is a call to the model.
 const ROUND: u32 = 8;
@@ -133,8 +129,7 @@ impl Refiner {
         self.deriver.extracted(scope, &*self.model, windows).await
     }
 
-    /// The changes by which statements get clauses, and those of turns without statements: facts
-    /// that only the model finds, and the end of those that only the rules found.
+    /// The changes by which statements get clauses, and the facts of turns without statements.
     async fn rewrites(
         &self,
         scope: &Scope,
@@ -146,12 +141,6 @@ impl Refiner {
         let known = deriver.known(scope, Kind::Fact, turns).await?;
         let Readings { by, turns: read } = read;
         let (stated, read): (Vec<_>, Vec<_>) = read.into_iter().partition(|it| it.is_stated);
-        let found = read.iter().map(|Reading { turn, drafts, .. }| {
-            let id = turn.accepted.id;
-            let found = drafts.iter().map(|draft| Found::of(id, draft));
-            (id, found.collect())
-        });
-        let found: HashMap<TurnId, Vec<Found>> = found.collect();
         let read = read.into_iter().map(|it| (it.turn, it.drafts));
         let (standing, drafts): (Vec<&Turn>, Vec<_>) = read.unzip();
         let mut rewrites = deriver
@@ -160,19 +149,6 @@ impl Refiner {
         for Reading { turn, drafts, .. } in stated {
             let statements = statements_of(&known, turn.accepted.id);
             rewrites.extend(deriver.clauses(scope, &statements, drafts, &by).await?);
-        }
-        for turn in &standing {
-            let id = turn.accepted.id;
-            let is_refuted = |fact: &&Derivation| {
-                is_of(fact, &REFINED)
-                    && fact.turns[0] == id
-                    && !fact.is_withdrawn()
-                    && is_read_otherwise(fact, &found[&id])
-            };
-            let refuted: Vec<_> = known.iter().filter(is_refuted).collect();
-            let change = ChangeId::of("refined", &[id.as_bytes(), by.as_bytes()]);
-            let reason = "a better extractor reads its words otherwise";
-            rewrites.extend(deriver.withdrawal(change, &refuted, reason));
         }
         Ok(rewrites)
     }
@@ -192,29 +168,4 @@ struct Reading<'t> {
     drafts: Vec<Draft>,
     /// True where they give clauses to statements.
     is_stated: bool,
-}
-
-/// A fact of the extractor.
-struct Found {
-    id: DerivationId,
-    evidence: Range<u32>,
-}
-
-impl Found {
-    fn of(turn: TurnId, draft: &Draft) -> Self {
-        Self {
-            id: DerivationId::of_fact(turn, &draft.claim, draft.is_negated()),
-            evidence: draft.evidence.clone(),
-        }
-    }
-}
-
-/// Whether the extractor has facts of the same words and this is none of them: who takes nothing from words has not refuted what others
-/// take from them.
-fn is_read_otherwise(fact: &Derivation, found: &[Found]) -> bool {
-    let Some(draft) = fact.fact() else {
-        return false;
-    };
-    let is_of_same_words = |found: &Found| overlap(&found.evidence, &draft.evidence);
-    found.iter().all(|found| found.id != fact.id) && found.iter().any(is_of_same_words)
 }

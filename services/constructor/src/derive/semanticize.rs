@@ -4,7 +4,7 @@
 //! speaks of any more, and is written once. What it finds are facts like any other; in a turn with
 //! statements in their own words they give these their clauses.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -29,7 +29,7 @@ use tracing::instrument;
 
 use super::reading::traced_to_turns;
 use super::{Deriver, overlap};
-use crate::extract::{KnownReading, Rules, Utterances, checks, taken, telling};
+use crate::extract::{Utterances, checks, taken, telling};
 
 /// Changes that are looked at together: each may be a call to the model, and all of them should be over before the lease is.
 const ROUND: u32 = 16;
@@ -41,7 +41,7 @@ const SHOWN: usize = 2_000;
 /// The stage.
 #[derive(Clone)]
 pub struct Semanticizer {
-    /// Reads turns by the rules as well; writes facts.
+    /// Writes facts.
     pub deriver: Arc<Deriver>,
     /// Finds what is peripheral.
     pub adviser: Adviser,
@@ -212,13 +212,9 @@ impl Semanticizer {
         let asked_about = turns.iter();
         let asked_about = asked_about.map(|turn| deriver.asked_about(&known, turn.accepted.id));
         let asked_about: Vec<_> = asked_about.collect();
-        let by_rules = self.by_rules(scope, &turns, &asked_about).await?;
         let read = turns.iter().zip(&asked_about).map(|(turn, statements)| {
-            let known = match (by_rules.get(&turn.accepted.id), statements) {
-                (Some(drafts), _) => KnownReading::Rules(drafts),
-                (None, Some(statements)) => KnownReading::Statements(statements),
-                (None, None) => KnownReading::Statements(&[]),
-            };
+            let is_open = statements.as_ref().is_some_and(Vec::is_empty);
+            let known = (!is_open).then(|| statements.as_deref().unwrap_or_default());
             (*turn, known)
         });
         let drafts = taken(&read.collect::<Vec<_>>(), meant, &locale);
@@ -246,22 +242,6 @@ impl Semanticizer {
         let facts = deriver.statements(scope, &turns, drafts, &known, &by);
         rewrites.extend(facts.await?);
         Ok(rewrites)
-    }
-
-    /// Facts by rules of the turns without statements in which the model may find facts of its own.
-    async fn by_rules(
-        &self,
-        scope: &Scope,
-        turns: &[&Turn],
-        asked_about: &[Option<Vec<&Derivation>>],
-    ) -> Result<HashMap<TurnId, Vec<Draft>>, Fault> {
-        let read = turns.iter().zip(asked_about);
-        let read = read.filter(|(_, it)| it.as_ref().is_some_and(Vec::is_empty));
-        let read: Vec<&Turn> = read.map(|(turn, _)| *turn).collect();
-        let windows = self.deriver.windows(scope, &read).await?;
-        let found = self.deriver.extracted(scope, &Rules, windows).await?;
-        let ids = read.iter().map(|turn| turn.accepted.id);
-        Ok(ids.zip(found.drafts).collect())
     }
 
     /// What the model finds in turns of a story; nothing where what it says is of no use.

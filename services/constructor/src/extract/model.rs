@@ -1,8 +1,6 @@
-//! A language model as the extractor (AMA appendix C.1). Its facts are checked word by word by the
-//! rules. Of a turn with statements in their own words only facts of the same words are taken,
-//! which give them clauses. Without statements a turn on which the model talks nonsense is read by
-//! the rules instead. While it cannot be asked at all, the turns wait for it: the rules or the
-//! reader have read them already.
+//! A language model as the extractor (AMA appendix C.1). Its facts are checked word by word. Of a
+//! turn with statements in their own words only facts of the same words are taken, which give them
+//! clauses. While the model cannot be asked at all, the turns wait for it.
 
 use async_trait::async_trait;
 use memfleet_agents::facts::{as_told, claim, denies, is_supported, is_verb_said};
@@ -17,7 +15,7 @@ use memfleet_prompts::facts::{Checks, Extraction, Facts};
 use memfleet_prompts::handles::Turn as Shown;
 use memfleet_prompts::{Adviser, Template};
 
-use super::{ExtractedFacts, Extractor, Rules, Utterances, family, matched};
+use super::{ExtractedFacts, Extractor, Utterances, family, matched};
 
 /// Asks a model about each turn.
 pub struct ModelExtractor {
@@ -71,25 +69,12 @@ impl Extractor for ModelExtractor {
         let mut drafts = Vec::with_capacity(turns.len());
         for turn in &turns {
             let statements: Vec<&Derivation> = turn.statements.iter().collect();
-            let by_rules = match statements.is_empty() {
-                true => {
-                    Rules
-                        .extract(scope, vec![turn.clone()], locale)
-                        .await?
-                        .drafts
-                }
-                false => Vec::new(),
-            };
-            let by_rules = by_rules.into_iter().next().unwrap_or_default();
-            let known = match statements.is_empty() {
-                true => KnownReading::Rules(&by_rules),
-                false => KnownReading::Statements(&statements),
-            };
             match self.read(scope, turn, locale).await? {
                 Some(extraction) => {
-                    drafts.extend(taken(&[(&turn.turn, known)], extraction, locale));
+                    let known = (&turn.turn, Some(&*statements).filter(|it| !it.is_empty()));
+                    drafts.extend(taken(&[known], extraction, locale));
                 }
-                None => drafts.push(by_rules),
+                None => drafts.push(Vec::new()),
             }
         }
         Ok(ExtractedFacts {
@@ -99,7 +84,7 @@ impl Extractor for ModelExtractor {
     }
 }
 
-/// How the rules check what a model finds; `as_told` is [`telling`].
+/// Checks of what a model finds; `as_told` is [`telling`].
 pub(crate) fn checks(as_told: &(dyn Fn(Draft, &Shown) -> (Draft, u32) + Sync)) -> Checks<'_> {
     Checks {
         claim: &claim_of,
@@ -113,25 +98,16 @@ pub(crate) fn telling(locale: &Locale) -> impl Fn(Draft, &Shown) -> (Draft, u32)
     |draft, turn| as_told(draft, &turn.text, turn.said_at, locale)
 }
 
-/// Reading of a turn without a model, which its facts are held against.
-#[derive(Clone, Copy)]
-pub(crate) enum KnownReading<'k> {
-    /// Facts that the rules read.
-    Rules(&'k [Draft]),
-    /// Statements in use. Only facts of their words are taken, one a statement that has no clause.
-    Statements(&'k [&'k Derivation]),
-}
-
-/// Facts of each of these turns that it says, beside its known reading. Those that are left out are
-/// counted.
+/// Facts of each of these turns that it says. Of a turn with statements only facts of their words
+/// are taken, one a statement that has no clause. Those that are left out are counted.
 pub(crate) fn taken(
-    turns: &[(&Turn, KnownReading<'_>)],
+    turns: &[(&Turn, Option<&[&Derivation]>)],
     mut extraction: Extraction,
     locale: &Locale,
 ) -> Vec<Vec<Draft>> {
     let is_english = Language::tagged(locale.language.as_deref()) == Language::English;
     let mut taken = Vec::with_capacity(turns.len());
-    for (turn, known) in turns {
+    for (turn, statements) in turns {
         let text = turn.accepted.content.searchable_text();
         let own = extraction
             .drafts
@@ -140,11 +116,9 @@ pub(crate) fn taken(
         let found = own.len();
         let is_said = |draft: &Draft| !is_english || is_verb_said(draft, &text);
         let said = own.into_iter().filter(is_said);
-        let said: Vec<Draft> = match known {
-            KnownReading::Rules(by_rules) => {
-                said.filter(|it| !is_turned(it, &text, by_rules)).collect()
-            }
-            KnownReading::Statements(statements) => {
+        let said: Vec<Draft> = match statements {
+            None => said.filter(|it| !is_turned(it, &text)).collect(),
+            Some(statements) => {
                 let matched = matched(said.collect(), statements).into_iter();
                 matched.map(|(_, draft)| draft).collect()
             }
@@ -156,16 +130,11 @@ pub(crate) fn taken(
     taken
 }
 
-/// Whether a fact says yes where its turn says no, or no where it says yes: the same words support both, so the rules' reading of the turn
-/// and the words that deny have to tell.
-fn is_turned(draft: &Draft, text: &str, by_rules: &[Draft]) -> bool {
-    let negated = draft.is_negated();
-    let is_read = |negated: bool| {
-        let mut alike = by_rules.iter().filter(|read| read.claim == draft.claim);
-        alike.any(|read| read.is_negated() == negated)
-    };
+/// True for a fact that says yes where its words say no, or no where they say yes: the same words
+/// support both, so the words that deny have to tell.
+fn is_turned(draft: &Draft, text: &str) -> bool {
     let evidence = text.get(draft.evidence.start as usize..draft.evidence.end as usize);
-    !is_read(negated) && (is_read(!negated) || negated != evidence.is_some_and(denies))
+    draft.is_negated() != evidence.is_some_and(denies)
 }
 
 fn claim_of(clause: &Clause) -> memfleet_domain::fact::Claim {

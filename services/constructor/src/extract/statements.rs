@@ -13,7 +13,11 @@ use memfleet_domain::turn::{Role, Trust, Turn};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::turn_reader::{ReaderAnswers, TurnInContext, TurnReader, TurnText};
 
-use super::{ExtractedFacts, Extractor, REFINED, Utterances};
+use super::{ExtractedFacts, Extractor, Utterances};
+
+/// Names, without versions, of the extractors whose facts a rebuild replaces: earlier versions of
+/// the reader, and the rules that extracted facts before it.
+const REPLACED: [&str; 2] = ["reader", "rules"];
 
 /// Characters of the longest statement that is a fact; in longer ones no end was found.
 const MAX_STATEMENT_CHARS: usize = 400;
@@ -45,7 +49,7 @@ pub struct StatementExtractor {
 #[async_trait]
 impl Extractor for StatementExtractor {
     fn replaces(&self) -> Vec<&str> {
-        REFINED.to_vec()
+        REPLACED.to_vec()
     }
 
     fn gives_statements(&self) -> bool {
@@ -158,7 +162,6 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
             value: key(words),
         },
         stance: Stance::States,
-        takes_back: false,
         said_at: Some(said_at),
         line: line(text, statement, &bytes),
         evidence: bytes.start as u32..bytes.end as u32,
@@ -190,8 +193,8 @@ fn line(text: &str, statement: &Statement, own: &Range<usize>) -> Option<FactLin
     })
 }
 
-/// Bytes of words without the marks that join them to their neighbours; nothing where they are no part
-/// of the text, or only marks.
+/// Bytes of words without the marks that join them to their neighbours; nothing where they are no
+/// part of the text, or only marks.
 fn spoken(text: &str, bytes: &Range<usize>) -> Option<Range<usize>> {
     let said = text.get(bytes.clone())?;
     let words = said.trim_start_matches(joins);

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use memfleet_constructor::{
     Deriver, ExtractedFacts, Extractor, Rebuilder, Refiner, Summariser, TopicFilter, Utterances,
 };
-use memfleet_domain::derivation::{Change, ChangeKind, Derivation, Kind};
+use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
 use memfleet_domain::ids::{SpaceId, TurnId};
 use memfleet_domain::policy::Policy;
@@ -18,9 +18,7 @@ use memfleet_domain::turn::AcceptedTurn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant};
 use memfleet_ports::events::{Event, Events};
-use memfleet_ports::knowledge::{
-    Applied, Knowledge, Progress, Question, Revision, Rewrite, Stage, Work,
-};
+use memfleet_ports::knowledge::{Knowledge, Progress, Question, Stage, Work};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::policies::policy_key;
 use memfleet_ports::settings::{Revised, Settings};
@@ -180,28 +178,6 @@ impl Bench {
         follower.sweep(&Rebuilder(Arc::new(deriver))).await;
     }
 
-    /// A caller corrects a fact.
-    pub async fn correct(&self, corrected: Derivation) {
-        let change = Change {
-            id: corrected.change,
-            kind: ChangeKind::Corrected,
-            at: instant(1),
-            reason: String::new(),
-            conflict: None,
-            reverts: None,
-        };
-        let revisions = vec![Revision {
-            derivation: corrected,
-            passage: None,
-        }];
-        let work = Work {
-            rewrites: vec![Rewrite { change, revisions }],
-            ..Work::default()
-        };
-        let applied = self.store.apply(&home(), work).await.unwrap();
-        assert_ne!(applied, Applied::Stale);
-    }
-
     /// As if nothing had been noted of how far the work came.
     pub async fn begin_again(&self) {
         let claimed = self
@@ -292,7 +268,6 @@ fn draft(subject: &str, verb: &str, value: &str, related: Vec<TurnId>) -> Draft 
             value: value.into(),
         },
         stance: Stance::States,
-        takes_back: false,
         said_at: None,
         evidence: 0..1,
         valid: TimeRange::default(),

@@ -1,13 +1,14 @@
-//! Statements in their own words as facts: read again, cut otherwise, and rebuilt from and to rules.
+//! Statements in their own words as facts: read again, cut otherwise, and in the place of facts by
+//! rules.
 
 use std::sync::Arc;
 
-use memfleet_constructor::{Rules, StatementExtractor};
-use memfleet_domain::derivation::Origin;
-use memfleet_domain::ids::ChangeId;
+use memfleet_constructor::{NoExtractor, StatementExtractor};
+use memfleet_domain::derivation::{Derivation, Origin};
 use memfleet_domain::statement::Statement;
-use memfleet_ports::conformance::samples::turn;
-use memfleet_ports::knowledge::Question;
+use memfleet_ports::conformance::knowledge::{deriving, fact};
+use memfleet_ports::conformance::samples::{home, instant, turn};
+use memfleet_ports::knowledge::{Knowledge, Question, Work};
 use memfleet_ports::testing::SentenceReader;
 
 use crate::bench::Bench;
@@ -31,21 +32,29 @@ async fn told(bench: &Bench) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_rebuild_replaces_facts_by_rules_with_statements_and_back() {
-    let mut bench = Bench::new().await;
-    bench.deriver.extractor = Arc::new(Rules);
-    bench.store(vec![turn("1", "I live in Rome.")]).await;
-    bench.derive().await;
-    let rules = told(&bench).await;
-    assert_eq!(rules[0].0, "Ada lives in Rome.");
+async fn a_rebuild_replaces_facts_by_rules_with_statements() {
+    let bench = Bench::new().await;
+    let said = turn("1", "I live in Rome.");
+    bench.store(vec![said.clone()]).await;
+    let by_rules = Derivation {
+        origin: Origin::Extracted("rules-2".to_owned()),
+        ..fact(&said, "Ada", "Rome", instant(1))
+    };
+    let work = Work {
+        rewrites: vec![deriving(&[&by_rules])],
+        ..Work::default()
+    };
+    bench.store.apply(&home(), work).await.unwrap();
+    let before = told(&bench).await;
+    assert_eq!(before[0].0, "Ada lives in Rome.");
+    bench.rebuild_by(Arc::new(NoExtractor)).await;
+    assert_eq!(told(&bench).await, before);
     bench.rebuild_by(Arc::new(by_sentences())).await;
     let statement = (
         "I live in Rome.".to_owned(),
         SentenceReader::NAME.to_owned(),
     );
     assert_eq!(told(&bench).await, [statement]);
-    bench.rebuild_by(Arc::new(Rules)).await;
-    assert_eq!(told(&bench).await, rules);
 }
 
 /// Takes the sentences of a turn as one statement.
@@ -84,19 +93,4 @@ async fn a_reader_that_is_missing_leaves_turns_to_be_read_later() {
     assert!(bench.derive().await.is_empty());
     reader.set_missing(false);
     assert_eq!(bench.derive().await, ["I live in Rome."]);
-}
-
-#[tokio::test]
-async fn words_of_a_corrected_statement_are_no_fact_by_rules() {
-    let mut bench = Bench::new().await;
-    bench.deriver.extractor = Arc::new(by_sentences());
-    bench.store(vec![turn("1", "I live in Rome.")]).await;
-    bench.derive().await;
-    let stated = bench.facts(&Question::default()).await.remove(0);
-    let mut corrected = stated.next(ChangeId::of("corrected", &[stated.id.as_bytes()]));
-    corrected.origin = Origin::Corrected;
-    bench.correct(corrected).await;
-    bench.rebuild_by(Arc::new(Rules)).await;
-    let told = told(&bench).await;
-    assert_eq!(told, [("I live in Rome.".to_owned(), String::new())]);
 }

@@ -33,7 +33,7 @@ const LENGTH: usize = 600;
 pub struct Inquiry<'g> {
     pub gateway: &'g Gateway,
     pub context: &'g Context,
-    /// Who reads and judges besides the rules.
+    /// Language model that reads and judges besides the rules.
     pub adviser: Option<&'g Adviser>,
 }
 

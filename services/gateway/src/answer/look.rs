@@ -1,13 +1,8 @@
-//! What was found for a question, as rules read it and as a model is shown it.
-
-use std::sync::Arc;
+//! Findings for a question, as they are quoted and as a model is shown them.
 
 use chrono_tz::Tz;
-use memfleet_agents::answering::{self, Evidence, Statement};
 use memfleet_agents::facts::may_act;
-use memfleet_domain::Fault;
 use memfleet_domain::time::Timestamp;
-use memfleet_language::Language;
 use memfleet_ports::memory::{AnswerEnd, AnswerPart, Citation, Outcome};
 use memfleet_ports::retriever::{Found, Hit};
 use memfleet_prompts::handles::Turn;
@@ -28,8 +23,6 @@ const UNCERTAIN: &str = "It is not certain which of these holds:";
 pub struct Look {
     /// Its words.
     pub question: String,
-    /// The language that they are read in.
-    pub language: Language,
     /// Where its days begin.
     pub zone: Tz,
     /// What "last week" is relative to.
@@ -40,25 +33,28 @@ pub struct Look {
     pub found: Found,
     /// Searches that followed the first.
     pub retries: u32,
-    /// Answers by quotations, where answers are such.
-    pub quoter: Option<Quoter>,
+    /// Finds quotations that answer.
+    pub quoter: Quoter,
 }
 
 impl Look {
-    /// The whole answer without a language model. Where the reader of turns cannot be asked, facts
-    /// answer in place of quotations.
-    pub async fn by_rules(self: &Arc<Self>) -> Result<Vec<AnswerPart>, Fault> {
-        let Some(quoter) = &self.quoter else {
-            return self.by_facts(None).await;
-        };
-        match quoter.quote(&self.question, &self.found.hits).await {
-            Ok(quotations) => Ok(self.by_quotations(&quotations)),
-            Err(fault) => self.by_facts(Some(format!("quotations: {fault}"))).await,
+    /// The whole answer without a language model: quotations. Where the reader of turns cannot be
+    /// asked it abstains.
+    pub async fn by_quotations(&self) -> Vec<AnswerPart> {
+        if self.found.hits.is_empty() {
+            return vec![self.end(Outcome::Abstained, None, false)];
+        }
+        match self.quoter.quote(&self.question, &self.found.hits).await {
+            Ok(quotations) => self.quoted(&quotations),
+            Err(fault) => {
+                let degraded = Some(format!("quotations: {fault}"));
+                vec![self.end(Outcome::Abstained, degraded, false)]
+            }
         }
     }
 
     /// Quotations with who said them and when.
-    fn by_quotations(&self, quotations: &Quotations) -> Vec<AnswerPart> {
+    fn quoted(&self, quotations: &Quotations) -> Vec<AnswerPart> {
         let mut parts = Vec::new();
         if quotations.is_uncertain {
             parts.push(AnswerPart::Text(UNCERTAIN.to_owned()));
@@ -83,34 +79,6 @@ impl Look {
         parts
     }
 
-    /// Sentences of facts.
-    async fn by_facts(
-        self: &Arc<Self>,
-        degraded: Option<String>,
-    ) -> Result<Vec<AnswerPart>, Fault> {
-        let look = self.clone();
-        let statements = tokio::task::spawn_blocking(move || look.statements());
-        let statements = statements
-            .await
-            .map_err(|error| Fault::internal(format!("answering stopped: {error}")))?;
-        let outcome = match statements.is_empty() {
-            true => Outcome::Abstained,
-            false => Outcome::Answered,
-        };
-        let mut parts = Vec::new();
-        for statement in statements {
-            let line = if parts.is_empty() { "" } else { "\n" };
-            parts.push(AnswerPart::Text(format!("{line}{}", statement.text)));
-            let cited = statement.sources.into_iter().map(|source| {
-                let hit = &self.found.hits[source.place];
-                citation(hit, (source.words.start, source.words.end))
-            });
-            parts.extend(cited);
-        }
-        parts.push(self.end(outcome, degraded, false));
-        Ok(parts)
-    }
-
     fn end(&self, outcome: Outcome, degraded: Option<String>, is_uncertain: bool) -> AnswerPart {
         let missing = self.found.degraded.iter().cloned();
         AnswerPart::End(AnswerEnd {
@@ -123,29 +91,6 @@ impl Look {
             retries: self.retries,
             is_uncertain,
         })
-    }
-
-    fn statements(&self) -> Vec<Statement> {
-        let hits = &self.found.hits;
-        let texts: Vec<String> = hits.iter().map(text).collect();
-        let evidence: Vec<Evidence<'_>> = hits
-            .iter()
-            .zip(&texts)
-            .map(|(hit, text)| Evidence {
-                turn: &hit.turn,
-                text,
-                facts: &hit.facts,
-                outdated: hit.outdated,
-            })
-            .collect();
-        let question = answering::Question {
-            text: &self.question,
-            language: self.language,
-            zone: self.zone,
-            asked_at: self.asked_at,
-            holds_at: self.holds_at,
-        };
-        answering::answer(&question, &evidence)
     }
 
     /// Places of the hits that a prompt holds, in order of time.

@@ -1,5 +1,5 @@
 //! A model's answer on its way. It is passed on word by word; what it cites is what it was shown. Where nothing comes of it before its
-//! first word, rules answer in its place. Dropping it ends the model's call.
+//! first word, quotations answer in its place. Dropping it ends the model's call.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::look::{Look, citation};
 
-/// What is kept of the caller's time: for the rules, or to say that an answer is cut short …
+/// Part of the caller's time that is kept: for quotations, or to say that an answer is cut short …
 const RESERVE: Duration = Duration::from_secs(2);
 /// … unless it is more than this part of all that is left.
 const RESERVED_PART: u32 = 4;
@@ -174,14 +174,10 @@ impl Speaking {
         if self.is_demanded {
             return self.ready.push_back(Err(fault.clone().into()));
         }
-        match self.look.by_rules().await {
-            Ok(parts) => {
-                let instead = format!("language model: {fault}; answered by rules");
-                let parts = parts.into_iter().map(|part| Ok(with(part, &instead)));
-                self.ready.extend(parts);
-            }
-            Err(fault) => self.ready.push_back(Err(fault)),
-        }
+        let instead = format!("language model: {fault}; answered by quotations");
+        let parts = self.look.by_quotations().await.into_iter();
+        self.ready
+            .extend(parts.map(|part| Ok(with(part, &instead))));
     }
 
     fn end(&mut self, model: &str, degraded: Option<String>) {

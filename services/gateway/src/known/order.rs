@@ -6,7 +6,7 @@ use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
-use memfleet_ports::retriever::{Hit, SignalScore};
+use memfleet_ports::retriever::Hit;
 
 use super::{Successors, is_so};
 
@@ -55,41 +55,6 @@ pub(super) fn in_order(
         ordered.push(hit);
     }
     ordered
-}
-
-/// Most by which the score of a hit may stay behind the first and still be put before it, in the
-/// unit of scores.
-const MAX_SCORE_GAP: f32 = 1.5;
-
-/// Place of the best hit close to the first that states the answer in so many words; absent where
-/// that is the first, or none. Scores of sentences that share a question's words ("I live in
-/// Porto.", "He thinks I live in Ghent.") differ by chance.
-pub(super) fn statement_behind_first(
-    hits: &[Hit],
-    states_answer: impl Fn(&Turn) -> bool,
-) -> Option<usize> {
-    let best = hits.first()?.score;
-    let mut close = hits
-        .iter()
-        .take_while(|hit| best - hit.score <= MAX_SCORE_GAP);
-    let stated = close.position(|hit| hit.outdated.is_none() && states_answer(&hit.turn));
-    stated.filter(|&at| at > 0)
-}
-
-/// Puts a hit before all others, with the score of the first.
-pub(super) fn put_first(hits: &mut [Hit], at: usize) {
-    let best = hits[0].score;
-    let hit = &mut hits[at];
-    // Signals are there where an explanation is asked for.
-    if !hit.signals.is_empty() {
-        hit.signals.push(SignalScore {
-            signal: "statement".into(),
-            value: 1.0,
-            contribution: best - hit.score,
-        });
-    }
-    hit.score = best;
-    hits[..=at].rotate_right(1);
 }
 
 /// Pairs of the turns of each of these statements that ended and of the one that holds in its

@@ -1,11 +1,9 @@
 //! What a model copies from memory is marked as such when it is captured, with the turn that said it.
 
-use memfleet_agents::facts::{Utterance, facts};
 use memfleet_domain::access::SpacePattern;
 use memfleet_domain::assembly::AuditMode;
 use memfleet_domain::policy::Policy;
-use memfleet_domain::turn::{AcceptedTurn, Echo, Role, Turn};
-use memfleet_language::Language;
+use memfleet_domain::turn::{Echo, Role, Turn};
 use memfleet_ports::assembly::{AssembleRequest, Assembly};
 use memfleet_ports::conformance::samples::session;
 use memfleet_ports::context::Context;
@@ -99,28 +97,6 @@ async fn an_answer_that_repeats_memory_says_whose_words_they_are() {
     assert_eq!(reply.accepted.echoes[0].of, source(&node).await.accepted.id);
     let news = told(&node, by_model("chat", "I am allergic to peanuts, too.")).await;
     assert!(news.accepted.echoes.is_empty());
-}
-
-#[tokio::test]
-async fn an_answer_states_no_facts_about_who_asked() {
-    let node = node().await;
-    let text = "You're allergic to walnuts. I booked the Golden Lion.";
-    let reply = told(&node, by_model("chat", text)).await.accepted;
-    let before = source(&node).await.accepted;
-    let (reply, before) = (utterance(&reply), utterance(&before));
-    let found = facts(&reply, &[before], Language::English, chrono_tz::Tz::UTC);
-    assert_eq!(found, []);
-}
-
-fn utterance(turn: &AcceptedTurn) -> Utterance<'_> {
-    Utterance {
-        id: turn.id,
-        speaker: turn.speaker.as_str(),
-        role: turn.role,
-        trust: turn.trust,
-        text: &turn.content.text,
-        said_at: turn.effective_time(),
-    }
 }
 
 #[tokio::test]

@@ -62,24 +62,6 @@ async fn later_words_of_the_same_shape_mark_and_move_nothing() {
 }
 
 #[tokio::test]
-async fn statement_stands_before_hearsay_jokes_and_weak_forms() {
-    for other in [
-        "My aunt thinks I live in Tartu.",
-        "I hardly live in Tartu.",
-        "Sure, I live in Tartu, of course. /s",
-        "I never said that I live in Tartu.",
-    ] {
-        let node = told(&["I live in Turku.", other]).await;
-        let mut request = recall("ada", "Where do I live?", &[]);
-        request.query.explain = true;
-        let found = ask(&node, request).await;
-        assert_eq!(texts(&found)[0], "I live in Turku.", "{other}");
-        let scores: Vec<f32> = found.hits.iter().map(|hit| hit.score).collect();
-        assert!(scores.is_sorted_by(|one, next| one >= next), "{scores:?}");
-    }
-}
-
-#[tokio::test]
 async fn a_pronoun_stands_for_whom_the_conversation_names() {
     let node = Node::new().await;
     let turns = vec![

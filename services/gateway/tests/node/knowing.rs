@@ -18,9 +18,8 @@ use memfleet_ports::knowledge_api::{
 };
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::maintenance::Maintenance;
-use memfleet_ports::memory::{Memory, PageRequest, RecallRequest};
+use memfleet_ports::memory::{Memory, PageRequest};
 use memfleet_ports::refresher::ForgetRequest;
-use memfleet_ports::retriever::Query;
 use memfleet_ports::tools::Tools;
 
 use crate::assembling::assemble;
@@ -36,14 +35,9 @@ pub struct Moved {
 }
 
 pub async fn moved() -> Moved {
-    moved_after("I live in Rome.").await
-}
-
-/// The same with other words for the home in Rome.
-async fn moved_after(words: &str) -> Moved {
     let node = Node::new().await;
     let scope = acme().scope(&space("ada"));
-    let told = vec![said(words), said("I moved to Oslo.")];
+    let told = vec![said("I live in Rome."), said("I moved to Oslo.")];
     let receipt = node.told("ada", told).await;
     let ids: Vec<_> = receipt.turns.iter().map(|turn| turn.id).collect();
     let turns = node.store.turns(&scope, &ids).await.unwrap();
@@ -465,109 +459,15 @@ async fn a_rebuild_goes_on_until_it_is_done() {
     );
 }
 
-fn asking(text: &str, k: u32) -> RecallRequest {
-    let request = recall("ada", text, &[]);
-    RecallRequest {
-        query: Query { k, ..request.query },
-        ..request
-    }
-}
-
 #[tokio::test]
-async fn what_is_so_now_stands_before_what_was_so_once() {
+async fn a_fact_that_is_no_statement_marks_and_moves_nothing() {
     let moved = moved().await;
-    for k in [1, 10] {
-        // The words are those of the old turn, and the new one is none of the best without its fact.
-        let request = asking("Where does Ada live? Ada lives in Rome", k);
-        let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
-        let texts = found
-            .hits
-            .iter()
-            .map(|hit| hit.turn.accepted.content.text.as_str());
-        let texts: Vec<_> = texts.collect();
-        assert_eq!(
-            texts,
-            ["I moved to Oslo.", "I live in Rome."][..texts.len()]
-        );
-        assert_eq!(found.hits.len(), k.min(2) as usize);
-        assert_eq!(
-            (found.hits[0].outdated, found.hits[0].facts.len()),
-            (None, 1)
-        );
-        assert!(found.hits.is_sorted_by(|one, two| one.score >= two.score));
-        if let Some(old) = found.hits.get(1) {
-            assert_eq!(old.outdated, Some(moved.rome.id));
-            assert_eq!(old.facts[0].succeeded_by, Some(moved.oslo.id));
-        }
-    }
-}
-
-#[tokio::test]
-async fn at_an_instant_of_the_past_it_was_so() {
-    let moved = moved().await;
-    let mut request = asking("Where does Ada live?", 10);
-    request.query.filter.as_of.happened_by = Some(instant(15));
+    let request = recall("ada", "Where does Ada live? Ada lives in Rome", &[]);
     let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
-    assert!(found.hits.iter().all(|hit| hit.outdated.is_none()));
-    let mut request = asking("Where does Ada live?", 10);
-    // The conflict was settled at second 30.
-    request.query.filter.as_of.known_at = Some(instant(29));
-    let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
-    assert!(found.hits.iter().all(|hit| hit.outdated.is_none()));
-}
-
-#[tokio::test]
-async fn who_asks_for_something_else_gets_the_order_of_the_search() {
-    let moved = moved().await;
-    let request = asking("Where did Ada live before?", 10);
-    let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
-    assert!(found.hits.iter().all(|hit| hit.outdated.is_none()));
-    assert!(found.hits.iter().all(|hit| hit.facts.len() == 1));
-}
-
-#[tokio::test]
-async fn a_turn_that_the_filter_leaves_out_is_not_brought() {
-    let moved = moved().await;
-    let mut request = asking("Where does Ada live?", 10);
-    request.query.filter.turns = vec![moved.rome.turns[0]];
-    let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
-    assert_eq!(found.hits.len(), 1);
-    assert_eq!(found.hits[0].outdated, Some(moved.rome.id));
-}
-
-#[tokio::test]
-async fn a_block_marks_what_is_no_longer_so() {
-    let moved = moved().await;
-    let request = assemble("ada", "Where does Ada live?", 200);
-    let block = moved
-        .node
-        .gateway
-        .assemble(&acme(), request)
-        .await
-        .unwrap()
-        .block;
-    assert!(block.contains("(no longer so since "), "{block}");
-    assert!(block.contains(": I moved to Oslo."), "{block}");
-}
-
-#[tokio::test]
-async fn a_turn_that_says_more_than_what_is_no_longer_so_has_no_mark() {
-    let moved = moved_after("I live in Rome and adopted a cat.").await;
-    let request = assemble("ada", "Where does Ada live?", 200);
-    let assembled = moved.node.gateway.assemble(&acme(), request).await;
-    let block = assembled.unwrap().block;
-    assert!(
-        block.contains(": I live in Rome and adopted a cat."),
-        "{block}"
-    );
-    assert!(!block.contains("no longer so"), "{block}");
-    let request = asking("Where does Ada live?", 10);
-    let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
-    assert_eq!(
-        found.hits[1].outdated,
-        Some(moved.rome.id),
-        "the fact alone"
-    );
+    let hits = &found.hits;
+    assert_eq!(hits[0].turn.accepted.id, moved.rome.turns[0]);
+    assert!(hits.iter().all(|hit| hit.outdated.is_none()));
+    assert!(hits.iter().all(|hit| hit.facts.len() == 1));
 }
 
 #[tokio::test]
@@ -676,23 +576,19 @@ async fn a_correction_that_was_shown_goes_with_any_turn_of_its_fact() {
 }
 
 #[tokio::test]
-async fn a_corrected_sentence_brings_its_value() {
+async fn a_corrected_sentence_is_a_statement_in_its_own_words() {
     let moved = moved().await;
-    let text = |text: &str| {
-        let says = Correction::Says {
-            text: Some(text.to_owned()),
-            value: None,
-            valid: None,
-        };
-        correction(moved.oslo.id, says)
+    let says = Correction::Says {
+        text: Some("Bergen, mostly.".to_owned()),
+        value: None,
+        valid: None,
     };
-    let fault = moved.update(text("Bergen, mostly.")).await.unwrap_err();
-    assert_eq!(fault.fields[0].field, "value");
-    let read = moved.update(text("Ada lives in Bergen.")).await.unwrap();
-    assert_eq!(read.fact().unwrap().claim.value, "bergen");
-    let denied = moved
-        .update(text("Ada does not live in Bergen."))
-        .await
-        .unwrap();
-    assert!(denied.fact().unwrap().is_negated());
+    let request = correction(moved.oslo.id, says);
+    let corrected = moved.update(request).await.unwrap();
+    let fact = corrected.fact().unwrap();
+    assert_eq!(
+        (&*fact.text, &*fact.claim.value),
+        ("Bergen, mostly.", "bergen mostly")
+    );
+    assert!(fact.is_statement() && fact.clause.is_none());
 }

@@ -3,7 +3,6 @@
 use chrono::TimeDelta;
 use memfleet_domain::derivation::{Derivation, Origin};
 use memfleet_domain::time::Timestamp;
-use memfleet_gateway::Options;
 use memfleet_ports::conformance::knowledge::{deriving, statement};
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::knowledge::{Applied, Knowledge, Work};
@@ -13,13 +12,9 @@ use memfleet_ports::memory::Outcome;
 use crate::answering::{Answer, ask, question};
 use crate::roles::{Node, acme, said, space};
 
-/// A node that answers by quotations, to which these turns were said a day apart.
+/// A node to which these turns were said a day apart.
 async fn told(turns: &[&str]) -> Node {
-    let node = Node::with(Options {
-        quotes: true,
-        ..Options::default()
-    })
-    .await;
+    let node = Node::new().await;
     for (day, text) in turns.iter().enumerate() {
         let mut turn = said(text);
         turn.event_time = Some(Timestamp::UNIX_EPOCH + TimeDelta::days(day as i64));
@@ -89,7 +84,7 @@ async fn words_of_any_script_are_quoted() {
 }
 
 #[tokio::test]
-async fn without_a_reader_facts_answer_and_the_answer_says_so() {
+async fn without_a_reader_there_is_no_answer_and_it_says_so() {
     let node = told(&["My bicycle is blue."]).await;
     node.reader.set_missing(true);
     let answer = asked(&node, "Bicycle?").await;
@@ -100,6 +95,8 @@ async fn without_a_reader_facts_answer_and_the_answer_says_so() {
         degraded.starts_with("quotations: the reader of turns"),
         "{degraded}"
     );
+    assert_eq!(answer.end.outcome, Outcome::Abstained);
+    assert!(answer.text.is_empty() && answer.cited.is_empty());
 }
 
 #[tokio::test]

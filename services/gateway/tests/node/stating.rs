@@ -118,6 +118,57 @@ async fn a_statement_that_holds_stands_before_the_one_that_it_ended() {
 }
 
 #[tokio::test]
+async fn a_statement_that_holds_is_brought_where_it_was_not_found() {
+    let (node, rome) = ended("I live in Rome.", "I live in Rome.", "Oslo is my home.").await;
+    for k in [1, 10] {
+        let mut request = recall("ada", "Where do I live?", &[]);
+        request.query.k = k;
+        let hits = node.gateway.recall(&acme(), request).await.unwrap().hits;
+        assert_eq!(hits.len(), k.min(2) as usize);
+        assert_eq!(hits[0].turn.accepted.content.text, "Oslo is my home.");
+        assert_eq!((hits[0].outdated, hits[0].facts.len()), (None, 1));
+        assert!(hits.is_sorted_by(|one, two| one.score >= two.score));
+        if let Some(old) = hits.get(1) {
+            assert_eq!(old.outdated, Some(rome.id));
+        }
+    }
+    let mut request = recall("ada", "Where do I live?", &[]);
+    request.query.filter.turns = vec![rome.turns[0]];
+    let hits = node.gateway.recall(&acme(), request).await.unwrap().hits;
+    assert_eq!(hits.len(), 1, "the filter leaves the other out");
+    assert_eq!(hits[0].outdated, Some(rome.id));
+}
+
+#[tokio::test]
+async fn at_an_instant_of_the_past_it_was_so() {
+    let (node, _) = ended("I live in Rome.", "I live in Rome.", "Oslo is my home.").await;
+    let mut then = recall("ada", "Where do I live?", &[]);
+    then.query.filter.as_of.happened_by = Some(instant(15));
+    let mut unsettled = recall("ada", "Where do I live?", &[]);
+    // The conflict was settled at second 30.
+    unsettled.query.filter.as_of.known_at = Some(instant(29));
+    for request in [then, unsettled] {
+        let hits = node.gateway.recall(&acme(), request).await.unwrap().hits;
+        assert!(hits.iter().all(|hit| hit.outdated.is_none()));
+    }
+}
+
+#[tokio::test]
+async fn a_block_marks_a_turn_that_says_no_more_than_what_ended() {
+    let block = async |older: &str| {
+        let (node, _) = ended(older, "I live in Rome.", "Oslo is my home.").await;
+        let request = assemble("ada", "Where do I live?", 200);
+        node.gateway.assemble(&acme(), request).await.unwrap().block
+    };
+    let marked = block("I live in Rome.").await;
+    assert!(marked.contains("(no longer so since "), "{marked}");
+    assert!(marked.contains(": Oslo is my home."), "{marked}");
+    let unmarked = block(SEVERAL).await;
+    assert!(unmarked.contains(SEVERAL), "{unmarked}");
+    assert!(!unmarked.contains("no longer so"), "{unmarked}");
+}
+
+#[tokio::test]
 async fn a_question_about_the_past_finds_what_was() {
     let (node, rome) = ended("I live in Rome.", "I live in Rome.", "Oslo is my home.").await;
     let (texts, is_marked) = found(&node, &rome, "Where did I live before?").await;

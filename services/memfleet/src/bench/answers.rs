@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use futures::TryStreamExt;
+use memfleet_consolidator::Mode;
 use memfleet_evaluation::understanding::ScenarioQuestion;
 use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory, Outcome};
 use memfleet_runtime::BoxError;
@@ -14,7 +15,6 @@ use serde::Serialize;
 use super::changes::{STAGES, ScenarioArgs, remembered};
 use super::retrieval::progress;
 use super::{Bench, percent, query};
-use crate::config::{AnswerSource, Config, FactSource};
 use crate::corpus::call;
 use crate::models::ConfiguredModels;
 
@@ -26,22 +26,12 @@ const DEPTH: u32 = 20;
 pub struct AnswersArgs {
     #[command(flatten)]
     scenarios: ScenarioArgs,
-    /// Source of the answers
-    #[arg(long, value_enum, default_value = "quotations")]
-    by: AnsweredBy,
     /// Name the questions and their answers
     #[arg(long)]
     list: bool,
     /// Write the report as JSON to this file
     #[arg(id = "json", long = "json", value_name = "OUT")]
     pub out: Option<PathBuf>,
-}
-
-/// [`AnswerSource`], as an argument.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum AnsweredBy {
-    Facts,
-    Quotations,
 }
 
 /// Figures of one part.
@@ -122,17 +112,7 @@ pub async fn measure(
     models: &ConfiguredModels,
 ) -> Result<AnswersReport, BoxError> {
     let scenarios = args.scenarios.scenarios()?;
-    let configure = |config: &mut Config| match args.by {
-        AnsweredBy::Facts => {
-            config.retrieval.answers = AnswerSource::Facts;
-            config.constructor.facts = Some(FactSource::Rules);
-        }
-        AnsweredBy::Quotations => {
-            config.retrieval.answers = AnswerSource::Quotations;
-            config.constructor.facts = Some(FactSource::Statements);
-        }
-    };
-    let bench = Bench::start_configured(models, &STAGES, configure).await?;
+    let bench = Bench::start_with(models, &STAGES, Mode::default()).await?;
     let gateway = &bench.node.gateway;
     let mut report = AnswersReport {
         part: args.scenarios.part.clone(),

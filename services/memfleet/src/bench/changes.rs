@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use chrono::NaiveDateTime;
 use clap::Args;
+use memfleet_consolidator::Mode;
 use memfleet_evaluation::understanding::{
     History, HistoryQuestion, LabelledScenario, QuestionTense, ScenarioQuestion, ScenarioTurn,
     UnderstandingCorpus, WriterFolder,
@@ -24,7 +25,6 @@ use serde::Serialize;
 
 use super::retrieval::progress;
 use super::{Bench, percent, query};
-use crate::config::{Config, FactSource};
 use crate::corpus::{Corpus, call};
 use crate::models::ConfiguredModels;
 
@@ -307,8 +307,7 @@ pub async fn measure(
     if args.without_histories {
         histories.clear();
     }
-    let configure = |config: &mut Config| config.constructor.facts = Some(FactSource::Statements);
-    let bench = Bench::start_configured(models, &STAGES, configure).await?;
+    let bench = Bench::start_with(models, &STAGES, Mode::default()).await?;
     let gateway = &bench.node.gateway;
     let corpora = remembered(&bench, &scenarios, &args.scenarios.among()?).await?;
     let mut count = Count::default();

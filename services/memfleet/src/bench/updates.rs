@@ -1,5 +1,6 @@
 //! `memfleet bench updates`: whether memory stays current where facts change, without a language model. Dialogues with planted facts
-//! (`memfleet_evaluation::updates`) are remembered by a node of its own; then each attribute is asked for.
+//! (`memfleet_evaluation::updates`) are remembered by a node of its own; then each attribute is
+//! asked for.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -32,7 +33,8 @@ pub struct UpdatesArgs {
     /// How many facts change, at least
     #[arg(long, value_name = "N", default_value_t = 500)]
     changes: usize,
-    /// Which wordings: those that the rules were developed on (developed, second), or those that nobody who works on them looks at
+    /// Which wordings: two sets that may be looked at (developed, second), or one that nobody who
+    /// works on memory looks at
     #[arg(long, value_enum, default_value_t)]
     wordings: Told,
     /// Name the questions that were answered wrongly, and the facts that were ended wrongly
@@ -71,11 +73,13 @@ pub struct Report {
     turns: usize,
     changes: usize,
     questions: usize,
-    /// Questions where the value that holds ranks before all that held once, and none of these is presented as if it held.
+    /// Questions where the value that holds ranks before all that held once, and none of these is
+    /// presented as if it held.
     current: f64,
     /// The same of what is found alone: nothing is settled, and no answer is judged.
     without_refresher: f64,
-    /// The same where nothing is settled when it is written, but answers are judged when they are read.
+    /// The same where nothing is settled when it is written, but answers are judged when they are
+    /// read.
     judged_on_read: f64,
     /// Questions where the value that holds ranks before all that held once.
     first: f64,

@@ -31,9 +31,9 @@ pub struct AnswerArgs {
 /// Who answers.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Mode {
-    /// A language model if the node has one and it says something, else rules
+    /// A language model if the node has one and it says something, else quotations
     Auto,
-    /// Rules: facts and quotations
+    /// Quotations; no language model is asked
     Rules,
     /// A language model, or an error
     Model,
@@ -150,7 +150,7 @@ fn below(answer: &Answer, several: bool, palette: Palette) -> String {
     let end = &answer.end;
     let author = match &end.model {
         Some(model) => printable(&model.model),
-        None => "rules".to_owned(),
+        None => "quotation".to_owned(),
     };
     let looked_at = count(end.looked_at.into(), "turn");
     let again = match end.retries {
@@ -236,7 +236,7 @@ mod tests {
         let answered = answer(Outcome::Answered, vec![citation("I moved\nto Oslo.")]);
         assert_eq!(
             below(&answered, true, Palette::default()),
-            "\n\n[1] ada / monday  Ada  1970-01-01 00:00  I moved to Oslo.\nby rules, from 2 turns, looked again 1 time\n\
+            "\n\n[1] ada / monday  Ada  1970-01-01 00:00  I moved to Oslo.\nby quotation, from 2 turns, looked again 1 time\n\
              1 citation of nothing that was shown left out\nincomplete: facts: \u{fffd}[2J"
         );
     }
@@ -245,7 +245,7 @@ mod tests {
     fn an_abstention_says_so_and_has_no_answer() {
         let abstained = answer(Outcome::Abstained, Vec::new());
         let text = below(&abstained, false, Palette::default());
-        assert!(text.starts_with("memory does not hold the answer\nby rules"));
+        assert!(text.starts_with("memory does not hold the answer\nby quotation"));
         let json = to_json(&abstained);
         assert_eq!(
             (json["answer"].is_null(), &json["outcome"]),

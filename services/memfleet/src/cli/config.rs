@@ -69,6 +69,8 @@ fn loader(global: &Global, flags: &impl Serialize) -> Loader {
 struct OfStore(Config);
 
 impl Validate for OfStore {
+    const REMOVED_KEYS: &[(&str, &str)] = Config::REMOVED_KEYS;
+
     fn problems(&self) -> Vec<Problem> {
         self.0.store.problems_under("store")
     }
@@ -87,6 +89,8 @@ pub fn load_store(global: &Global) -> Result<Store, Error> {
 struct WithFiles(Config);
 
 impl Validate for WithFiles {
+    const REMOVED_KEYS: &[(&str, &str)] = Config::REMOVED_KEYS;
+
     fn problems(&self) -> Vec<Problem> {
         let config = &self.0;
         let of_files = config.assembly.problems_of_files().into_iter();

@@ -22,7 +22,7 @@ pub struct CorrectArgs {
     /// The right sentence, about the same subject and attribute
     #[arg(long, value_name = "SENTENCE")]
     text: Option<String>,
-    /// The value alone, where it changes with the sentence
+    /// The value alone, where the fact keeps its subject, predicate and object
     #[arg(long, value_name = "VALUE", requires = "text")]
     value: Option<String>,
     /// When it began to hold; by default as before

@@ -204,32 +204,36 @@ fn adapters_go_together() {
 #[test]
 fn facts_are_statements_where_the_reader_reads() {
     let mut config = Config::default();
-    assert_eq!(config.facts(), FactSource::Statements);
-    config.language_model.base_url = Some("http://127.0.0.1:1".to_owned());
-    assert_eq!(config.facts(), FactSource::Statements);
+    assert!(config.has_reader());
     config.model.multilingual = String::new();
-    assert_eq!(config.facts(), FactSource::Rules);
+    assert!(!config.has_reader());
     config.model.name = ReaderModel::BASE.to_owned();
-    assert_eq!(config.facts(), FactSource::Statements);
-    config.constructor.facts = Some(FactSource::Rules);
-    assert_eq!(config.facts(), FactSource::Rules);
+    assert!(config.has_reader());
 }
 
 #[test]
-fn statements_need_the_base_of_the_reader_and_go_with_a_language_model() {
-    let mut config = Config::default();
-    config.constructor.facts = Some(FactSource::Statements);
-    assert_eq!(config.problems(), []);
-    config.model.multilingual = "another".to_owned();
-    assert_eq!(config.problems()[0].key, "constructor.facts");
-    config.model.name = ReaderModel::BASE.to_owned();
-    assert_eq!(config.problems(), []);
-    config.language_model.base_url = Some("http://127.0.0.1:1".to_owned());
-    let problems = config.problems();
-    assert!(
-        problems.iter().all(|it| it.key != "constructor.facts"),
-        "{problems:?}"
-    );
+fn removed_keys_are_named_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("memfleet.toml");
+    std::fs::write(
+        &path,
+        "[constructor]\nfacts = \"rules\"\n[retrieval]\nanswers = \"facts\"\n",
+    )
+    .unwrap();
+    let facts = ("MEMFLEET_CONSTRUCTOR__FACTS", "statements");
+    let variables = [(facts.0.to_owned(), facts.1.to_owned())];
+    let file = Loader::defaults_only().file(Some(path));
+    let loaders = [file, Loader::defaults_only().environment(variables)];
+    let found = loaders.iter().flat_map(|loader| {
+        let findings = loader.load::<Config>().unwrap_err().findings.into_iter();
+        findings.map(|it| format!("{}: {}; {}", it.key, it.message, it.fix.unwrap()))
+    });
+    let found: Vec<String> = found.collect();
+    let remedies: Vec<String> = Config::REMOVED_KEYS
+        .iter()
+        .map(|(key, fix)| format!("{key}: no longer a key; {fix}"))
+        .collect();
+    assert_eq!(found, [&remedies[..], &remedies[..1]].concat());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memfleet_consolidator::{LocalConsolidator, Rebinder, Replotter};
 use memfleet_constructor::{
-    Deriver, Extractor, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Semanticizer,
+    Deriver, Extractor, ModelExtractor, NoExtractor, Rebuilder, Refiner, Reteller, Semanticizer,
     StatementExtractor, Summariser, TopicFilter,
 };
 use memfleet_judge::{Comparer, LocalJudge};
@@ -17,17 +17,22 @@ use memfleet_runtime::lifecycle::Lifecycle;
 use memfleet_workers::{Agent, Follower, Heard, Indexer};
 
 use super::{Process, clock};
-use crate::config::{Config, FactSource};
+use crate::config::Config;
 
 impl Process {
     pub(super) fn new_deriver(&mut self, config: &Config) -> Result<Deriver, BoxError> {
         let indexer = self.indexer(config)?;
-        let extractor: Arc<dyn Extractor> = match config.facts() {
-            FactSource::Rules => Arc::new(Rules),
-            FactSource::Statements => Arc::new(StatementExtractor {
+        let extractor: Arc<dyn Extractor> = match config.has_reader() {
+            true => Arc::new(StatementExtractor {
                 reader: self.asked_reader(config)?,
             }),
+            false => Arc::new(NoExtractor),
         };
+        if !config.has_reader() && config.language_model.endpoint().is_none() {
+            tracing::warn!(
+                "no facts are derived: set `model.multilingual` to `multilingual-e5-small`, or configure a language model"
+            );
+        }
         let storage = self.storage();
         let of_node = config.assembly.policy.topics.clone().unwrap_or_default();
         let topics = TopicFilter::new(storage.settings.clone(), indexer.embedder.clone(), of_node);
@@ -142,7 +147,7 @@ impl Process {
         }))
     }
 
-    /// The ones behind the rules of judge and refresher.
+    /// The ones behind judge and refresher.
     pub(super) fn new_comparer(&mut self, config: &Config) -> Result<Option<Comparer>, BoxError> {
         let compared = self.author(config)?.zip(self.judge.clone());
         Ok(compared.map(|(adviser, judge)| Comparer {

@@ -1,12 +1,14 @@
-//! Contradictions that rules do not see.
+//! Contradictions of facts that a model found.
 
+use memfleet_agents_together::Memory;
 use memfleet_domain::derivation::Status;
 use memfleet_domain::time::AsOf;
-use memfleet_openai::testing::Scripted;
+use memfleet_openai::testing::{Scripted, endpoint};
 use memfleet_ports::knowledge::Stage;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::{model, said, statuses};
+use crate::finding::fact;
+use crate::{model, over, statuses};
 
 /// Both facts are new, and each is known: whichever is named, it is the pair of them.
 fn exclude(relation: &str, confidence: f32) -> Scripted {
@@ -22,11 +24,54 @@ fn exclude(relation: &str, confidence: f32) -> Scripted {
     Scripted::Says(json!({ "conflicts": conflicts }).to_string())
 }
 
-/// Two facts of one attribute that rules do not hold against each other.
+/// Words of turns, and the facts that a model finds in them.
+const SAID: [(&str, &str, [&str; 3]); 5] = [
+    ("I play chess", "Ada plays chess.", ["Ada", "play", "chess"]),
+    (
+        "I play tennis",
+        "Ada plays tennis.",
+        ["Ada", "play", "tennis"],
+    ),
+    (
+        "I work at Acme",
+        "Ada works at Acme.",
+        ["Ada", "work at", "Acme"],
+    ),
+    ("I love sushi", "Ada loves sushi.", ["Ada", "love", "sushi"]),
+    (
+        "I do not eat sushi",
+        "Ada does not eat sushi.",
+        ["Ada", "eat", "sushi"],
+    ),
+];
+
+/// Ada says two things on two days, and a model finds facts in them.
+async fn said(before: &str, after: &str) -> Memory {
+    let memory = Memory::without_reader().await;
+    memory.say(1, before).await;
+    memory.say(40, after).await;
+    let exchange = endpoint(|_, body| {
+        let shown = body.to_string();
+        let said = SAID.iter().filter(|(words, ..)| shown.contains(words));
+        let facts = said.map(|(words, sentence, parts)| {
+            let mut fact = fact(words, sentence, *parts);
+            fact["negated"] = json!(words.contains("not"));
+            fact["correction"] = json!(shown.contains("Sorry"));
+            fact
+        });
+        let facts: Vec<Value> = facts.collect();
+        Scripted::Says(json!({ "facts": facts }).to_string())
+    });
+    memory.advise(Stage::Refine, over(&memory, exchange)).await;
+    assert!(!memory.is_behind(Stage::Refine).await);
+    memory
+}
+
+/// Two facts of one attribute.
 const HOBBIES: [&str; 2] = ["I play chess.", "I play tennis."];
 
 #[tokio::test]
-async fn a_change_that_rules_miss_is_found_and_settled() {
+async fn a_change_is_found_and_settled() {
     let memory = said(HOBBIES[0], HOBBIES[1]).await;
     assert_eq!(
         memory.known(50).await,

@@ -1,4 +1,4 @@
-//! Facts of a turn.
+//! Facts of a turn where no reader of turns is configured.
 
 use memfleet_agents_together::Memory;
 use memfleet_domain::derivation::Derivation;
@@ -13,7 +13,7 @@ use crate::{model, over};
 
 /// The facts of a turn in which the model finds this.
 async fn found(text: &str, facts: Value) -> Vec<Derivation> {
-    let memory = Memory::new().await;
+    let memory = Memory::without_reader().await;
     memory.say(1, text).await;
     let reply = json!({ "facts": facts }).to_string();
     let model = model(&memory, Scripted::Says(reply));
@@ -44,7 +44,7 @@ pub(crate) fn fact(quote: &str, sentence: &str, [subject, verb, value]: [&str; 3
 }
 
 #[tokio::test]
-async fn what_a_turn_says_and_rules_miss_is_taken() {
+async fn what_a_turn_says_is_taken() {
     let said = "Settled into Oslo at last, and what a view!";
     assert_eq!(known(said, json!([])).await, Vec::<String>::new());
     let settled = fact(
@@ -62,17 +62,14 @@ async fn what_a_turn_says_and_rules_miss_is_taken() {
 async fn a_verb_that_the_turn_does_not_say_is_refused() {
     let said = "Ben likes Oslo.";
     let hates = fact(said, "Ben hates Oslo.", ["Ben", "hate", "Oslo"]);
-    assert_eq!(known(said, json!([hates])).await, ["Ben likes Oslo."]);
+    assert_eq!(known(said, json!([hates])).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn yes_where_the_turn_says_no_is_refused() {
     let said = "I don't live in Oslo.";
     let lives = fact(said, "Ada lives in Oslo.", ["Ada", "live in", "Oslo"]);
-    assert_eq!(
-        known(said, json!([lives])).await,
-        ["Ada does not live in Oslo."]
-    );
+    assert_eq!(known(said, json!([lives])).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -84,20 +81,7 @@ async fn no_where_the_turn_says_yes_is_refused() {
         ["Ada", "live in", "Oslo"],
     );
     denied["negated"] = json!(true);
-    assert_eq!(known(said, json!([denied])).await, ["Ada lives in Oslo."]);
-}
-
-#[tokio::test]
-async fn what_the_model_does_not_speak_of_stays() {
-    let said = "I live in Oslo. My cat is called Tiger.";
-    let lives = fact(
-        "I live in Oslo.",
-        "Ada lives in Oslo.",
-        ["Ada", "live in", "Oslo"],
-    );
-    let by_rules = known(said, json!([])).await;
-    assert_eq!(by_rules.len(), 2);
-    assert_eq!(known(said, json!([lives])).await, by_rules);
+    assert_eq!(known(said, json!([denied])).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -118,7 +102,7 @@ async fn dates_and_corrections_that_the_turn_does_not_tell_are_not_taken() {
 
 #[tokio::test]
 async fn a_turn_that_the_endpoint_always_fails_on_does_not_hold_up_the_others() {
-    let memory = Memory::new().await;
+    let memory = Memory::without_reader().await;
     memory
         .say(1, "Settled into Bergen at last, and what a view!")
         .await;
@@ -142,14 +126,10 @@ async fn a_turn_that_the_endpoint_always_fails_on_does_not_hold_up_the_others() 
     let model = over(&memory, exchange);
     memory.advise(Stage::Refine, model.clone()).await;
     // What was read is kept, and the turn waits.
-    let read = [
-        "Ada settled into Bergen.",
-        "Ada settled into Oslo.",
-        "Ada's poison is arsenic.",
-    ];
+    let read = ["Ada settled into Bergen.", "Ada settled into Oslo."];
     assert_eq!(sorted(memory.known(50).await), read);
     assert!(memory.is_behind(Stage::Refine).await);
-    // Others are answered: it is the turn, and the rules' result stands.
+    // Others are answered: it is the turn.
     for _ in 0..3 {
         memory.advise(Stage::Refine, model.clone()).await;
     }

@@ -1,5 +1,5 @@
-//! A language model behind the rules of each agent: what it finds in the words of a turn is taken, what it makes of them is not; while it is
-//! down the rules are in use, and it is asked when it is back.
+//! A language model behind each agent: what it finds in the words of a turn is taken, what it makes
+//! of them is not; while it is down the agents work without it, and it is asked when it is back.
 #![allow(clippy::unwrap_used)]
 
 mod binding;
@@ -35,14 +35,6 @@ fn over(memory: &Memory, exchange: Exchange) -> Adviser {
         model: Arc::new(model),
         press: Arc::new(Press::new([7; 32])),
     }
-}
-
-/// Ada says two things on two days, and the rules have done what they do.
-async fn said(before: &str, after: &str) -> Memory {
-    let memory = Memory::new().await;
-    memory.say(1, before).await;
-    memory.say(40, after).await;
-    memory
 }
 
 async fn statuses(memory: &Memory) -> Vec<Status> {

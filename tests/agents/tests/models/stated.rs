@@ -66,7 +66,7 @@ fn shown(body: &Value, letter: char) -> Vec<Value> {
 
 #[tokio::test]
 async fn replies_of_no_use_change_nothing() {
-    let memory = Memory::of_statements().await;
+    let memory = Memory::new().await;
     memory.say(1, "I live in Rome. I play the cello.").await;
     memory.say(5, "My cat is called Tom.").await;
     memory.say(6, "My cat is called Tim.").await;

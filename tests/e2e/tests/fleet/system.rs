@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
-use memfleet_e2e::{Fleet, RULES, Tenant};
+use memfleet_e2e::{Fleet, Tenant};
 use memfleet_servers::NEO4J_URL;
 
 /// Never dropped: it ends with this process.
@@ -17,7 +17,6 @@ fn start() -> Result<Fleet> {
     let settings = [
         ("MEMFLEET_GRAPH__URL", graph),
         ("MEMFLEET_GRAPH__TIMEOUT", "1m".to_owned()),
-        (RULES.0, RULES.1.to_owned()),
     ];
     Fleet::start_with_settings(&settings)
 }
@@ -41,30 +40,6 @@ impl Fresh {
     pub async fn other(&self) -> Result<Tenant> {
         Ok(fresh().await?.0)
     }
-}
-
-/// The only tenant of a fleet of its own whose facts are statements.
-pub struct Reading {
-    tenant: Tenant,
-    _fleet: Fleet,
-}
-
-impl Deref for Reading {
-    type Target = Tenant;
-
-    fn deref(&self) -> &Tenant {
-        &self.tenant
-    }
-}
-
-/// Starts such a fleet.
-pub async fn reading() -> Result<Reading> {
-    let fleet = tokio::task::spawn_blocking(Fleet::start).await??;
-    let tenant = Tenant::connect(&fleet.url(), 0).await?;
-    Ok(Reading {
-        tenant,
-        _fleet: fleet,
-    })
 }
 
 /// A tenant that has nothing yet.

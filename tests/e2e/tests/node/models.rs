@@ -1,4 +1,5 @@
-//! A node with a language model behind its agents: what the rules miss is found, settled and looked at again, by itself.
+//! A node with a language model behind its agents and no reader of turns: facts are found, what
+//! changed is settled and looked at again, by itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use memfleet_domain::derivation::{Conflict, Status};
-use memfleet_e2e::{Node, RULES, call};
+use memfleet_e2e::{Node, call};
 use memfleet_openai::testing::{Scripted, endpoint, serve};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge_api::KnowledgeService;
@@ -31,7 +32,7 @@ fn named(shown: &[Value], letter: char, word: &str) -> Option<Value> {
     shown.iter().find(is_it).map(|line| line["id"].clone())
 }
 
-/// The constructor finds no more than the rules, tennis takes the place of chess, and the refresher agrees.
+/// The constructor finds both games, tennis takes the place of chess, and the refresher agrees.
 fn reply(body: &Value) -> String {
     let shown = shown(body);
     if let Some(conflict) = named(&shown, 'X', "tennis") {
@@ -39,13 +40,28 @@ fn reply(body: &Value) -> String {
         return json!({"decisions": [decision]}).to_string();
     }
     if named(&shown, 'N', "").is_none() {
-        return json!({"facts": []}).to_string();
+        return json!({ "facts": facts(&shown) }).to_string();
     }
     let pair = named(&shown, 'N', "tennis").zip(named(&shown, 'F', "chess"));
     let found = pair.map(
         |(new, known)| json!({"new": new, "known": known, "relation": "change", "confidence": 0.9}),
     );
     json!({"conflicts": found.as_slice()}).to_string()
+}
+
+/// The game that the last turn names, where it names one.
+fn facts(shown: &[Value]) -> Vec<Value> {
+    let games = ["chess", "tennis"].into_iter();
+    let named = games.filter_map(|game| Some((game, named(shown, 'T', game)?)));
+    let facts = named.map(|(game, turn)| {
+        json!({
+            "turn": turn, "quote": format!("I play {game}."), "sentence": format!("Noor plays {game}."),
+            "pattern": "S-V-O", "subject": "Noor", "verb": "play", "object": game, "complement": null,
+            "negated": false, "correction": false, "from": null, "until": null, "related": [],
+            "confidence": 0.9,
+        })
+    });
+    facts.collect()
 }
 
 /// The conflict, once it is settled.
@@ -64,7 +80,7 @@ async fn settled(client: &Client) -> Result<Conflict> {
 }
 
 #[tokio::test]
-async fn a_model_finds_what_the_rules_miss() -> Result<()> {
+async fn a_model_finds_facts_and_what_became_of_them() -> Result<()> {
     let reviewed = Arc::new(AtomicBool::new(false));
     let seen = reviewed.clone();
     let served = serve(endpoint(move |_, body| {
@@ -78,7 +94,7 @@ async fn a_model_finds_what_the_rules_miss() -> Result<()> {
     let model = [
         ("MEMFLEET_LANGUAGE_MODEL__BASE_URL", served.url.as_str()),
         ("MEMFLEET_LANGUAGE_MODEL__MODEL", "small"),
-        RULES,
+        ("MEMFLEET_MODEL__MULTILINGUAL", ""),
     ];
     let node = Node::launch(&store, &model)?;
     let client = node.client().await?;

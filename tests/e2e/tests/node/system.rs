@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use memfleet_e2e::{Node, OPERATOR_KEY, RULES, Tenant, known_keys};
+use memfleet_e2e::{Node, OPERATOR_KEY, Tenant, known_keys};
 use tempfile::TempDir;
 
 /// A tenant of a node on a store of its own.
@@ -38,34 +38,20 @@ impl Fresh {
 
 /// A node on this store, and the tenant that [`fresh`] gave.
 pub async fn open(store: &Path) -> Result<(Node, Tenant)> {
-    open_with(store, &[RULES]).await
-}
-
-async fn open_with(store: &Path, settings: &[(&str, &str)]) -> Result<(Node, Tenant)> {
-    let keys = known_keys();
-    let keys = [
-        ("MEMFLEET_AUTH__KEYS", &*keys),
+    let settings = [
+        ("MEMFLEET_AUTH__KEYS", &*known_keys()),
         ("MEMFLEET_AUTH__BOOTSTRAP_KEY", OPERATOR_KEY),
     ];
-    let node = Node::launch(store, &[&keys, settings].concat())?;
+    let node = Node::launch(store, &settings)?;
     let tenant = Tenant::connect(&node.url(), 0).await?;
     Ok((node, tenant))
 }
 
-/// The only tenant of a node whose facts are statements.
-pub async fn reading() -> Result<Fresh> {
-    start(&[]).await
-}
-
 /// A tenant that has nothing yet.
 pub async fn fresh() -> Result<Fresh> {
-    start(&[RULES]).await
-}
-
-async fn start(settings: &[(&str, &str)]) -> Result<Fresh> {
     let directory = tempfile::tempdir()?;
     let store = directory.path().join("memory.db");
-    let (node, tenant) = open_with(&store, settings).await?;
+    let (node, tenant) = open(&store).await?;
     Ok(Fresh {
         tenant,
         node,

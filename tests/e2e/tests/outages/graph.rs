@@ -33,9 +33,7 @@ async fn homes(tenant: &Tenant, expected: usize) -> Result<Vec<String>> {
         let page = PageRequest::default();
         let neighbours = tenant.client.neighbours(&call(), &asked(None), page).await;
         let edges = neighbours.map(|it| it.edges.items).unwrap_or_default();
-        let homes = edges
-            .iter()
-            .filter(|it| it.triplet.predicate == "residence");
+        let homes = edges.iter();
         let homes: Vec<_> = homes.map(|it| it.object.name.clone()).collect();
         if homes.len() == expected {
             return Ok(homes);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::TenantId;
-use memfleet_e2e::{Fleet, RULES, Tenant, call};
+use memfleet_e2e::{Fleet, Tenant, call};
 use memfleet_neo4j::{Neo4jGraph, Options};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::graph::Graph;
@@ -69,22 +69,19 @@ async fn forget_everything(tenant: &Tenant) -> Result<()> {
 async fn a_space_that_is_forgotten_while_the_graph_is_away_leaves_it() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mut server = Neo4j::start(folder.path())?;
-    let settings = [
-        ("MEMFLEET_GRAPH__URL", server.url()),
-        (RULES.0, RULES.1.to_owned()),
-    ];
+    let settings = [("MEMFLEET_GRAPH__URL", server.url())];
     let fleet = tokio::task::spawn_blocking(move || Fleet::start_with_settings(&settings));
     let fleet = fleet.await??;
     let tenant = Tenant::connect(&fleet.url(), 0).await?;
     let graph = asked(&server.url())?;
     tell(&tenant, "I live in Rome.").await?;
-    named(&graph, &["Noor", "Rome"]).await?;
+    named(&graph, &["noor", "Rome"]).await?;
 
     server.kill()?;
     forget_everything(&tenant).await?;
     tell(&tenant, "I live in Oslo.").await?;
     server.restart()?;
-    named(&graph, &["Noor", "Oslo"]).await?;
+    named(&graph, &["noor", "Oslo"]).await?;
 
     forget_everything(&tenant).await?;
     named(&graph, &[]).await

@@ -9,11 +9,11 @@ use memfleet_ports::knowledge_api::{FactQuery, KnowledgeService, ProfileQuery};
 use memfleet_ports::memory::PageRequest;
 
 use crate::conversation::{remember, said, space};
-use crate::system::reading;
+use crate::system::fresh;
 
 #[tokio::test]
 async fn statements_of_any_language_are_facts_in_their_own_words() -> Result<()> {
-    let system = reading().await?;
+    let system = fresh().await?;
     let client = &system.client;
     let told = ["I live in Rome.", "我住在上海，养了两只猫。", "Danke!"];
     let turns = told.map(|text| said("monday", "Noor", 8, text)).to_vec();

@@ -247,13 +247,13 @@ async fn lasting_statements_of_the_speaker_alone_are_in_it_those_of_callers_firs
     let facts = stating(&node, "ada", &stated).await;
     let scope = acme().scope(&space("ada"));
     let turn = node.store.turns(&scope, &facts[0].turns).await.unwrap();
-    let mut by_rules = fact(&turn[0].accepted, "Ada", "Rome", instant(5));
+    let mut by_model = fact(&turn[0].accepted, "Ada", "Rome", instant(5));
     let mut of_caller = fact(&turn[0].accepted, "Ada", "Bergen", instant(5));
     of_caller.origin = Origin::Corrected;
-    by_rules.change = ChangeId::of("derived", &[b"once more"]);
-    of_caller.change = by_rules.change;
+    by_model.change = ChangeId::of("derived", &[b"once more"]);
+    of_caller.change = by_model.change;
     let work = Work {
-        rewrites: vec![deriving(&[&by_rules, &of_caller])],
+        rewrites: vec![deriving(&[&by_model, &of_caller])],
         ..Work::default()
     };
     apply(&node, "ada", work).await;

@@ -8,7 +8,7 @@ use memfleet_retrieval::ModelCalibration;
 use memfleet_runtime::BoxError;
 
 use crate::cli::exit::Error;
-use crate::config::{Config, FactSource};
+use crate::config::Config;
 use crate::models::{ConfiguredModels, unknown_model};
 use crate::output::Progress;
 
@@ -38,11 +38,9 @@ pub fn fetch_configured(config: &Config) -> Result<ConfiguredModels, Error> {
         let fetched = fetch(name, models.folder(), None);
         let warn = |error: &Error| {
             let main = models.name();
-            let facts = match config.facts() {
-                FactSource::Statements => {
-                    ", and facts are derived once it is here (`memfleet model pull`), or by rules with `constructor.facts` set to \"rules\""
-                }
-                FactSource::Rules => "",
+            let facts = match config.has_reader() {
+                true => ", and facts are derived once it is here (`memfleet model pull`)",
+                false => "",
             };
             eprintln!(
                 "model.multilingual `{name}` is not here and could not be fetched ({error}): spaces of all languages get vectors of {main}{facts}"

@@ -12,7 +12,7 @@ use crate::{model, over};
 
 /// Two stories, put together by a model: of the boat, and of the garden.
 async fn two_plotted() -> Memory {
-    let memory = Memory::new().await;
+    let memory = Memory::without_reader().await;
     memory.say(1, &of_boat(SAID[1])).await;
     let roses = "The roses of the garden want more water than last year.";
     let settled = "They bloom in June. Settled into Bergen at last!";
@@ -68,7 +68,7 @@ async fn a_story_that_the_endpoint_fails_on_holds_up_no_other() {
 
 /// A boat, roses, and between them a turn that is of both stories; put together by a model.
 async fn shared() -> Memory {
-    let memory = Memory::new().await;
+    let memory = Memory::without_reader().await;
     let said = (1..=20).map(|n| match n {
         1 => "The boat needs paint.".to_owned(),
         2 => "The boat and the roses wait. Settled into Oslo at last!".to_owned(),

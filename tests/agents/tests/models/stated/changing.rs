@@ -19,7 +19,7 @@ const OSLO: &str = "Perhaps I live in Oslo.";
 
 /// Rome, and later a statement that may have ended it.
 async fn moved() -> Memory {
-    let memory = Memory::of_statements().await;
+    let memory = Memory::new().await;
     memory.say(1, ROME).await;
     memory.say(10, OSLO).await;
     assert_eq!(statuses(&memory).await, [Status::Possible]);
@@ -84,7 +84,7 @@ async fn a_change_that_is_not_named_or_doubted_stays_possible() {
 
 #[tokio::test]
 async fn pairs_that_the_judge_did_not_note_are_no_changes() {
-    let memory = Memory::of_statements().await;
+    let memory = Memory::new().await;
     let (tom, tim) = ("My cat is Tom.", "Perhaps my cat is Tim.");
     memory.say_in(1, 1, ROME).await;
     memory.say_in(1, 2, tom).await;
@@ -119,7 +119,7 @@ async fn a_contradiction_that_nothing_decides_is_left_for_a_person() {
 
 #[tokio::test]
 async fn a_correction_by_a_caller_stays_and_the_conflict_is_open() {
-    let memory = Memory::of_statements().await;
+    let memory = Memory::new().await;
     memory.say(1, "I live in Turin.").await;
     let turin = memory.facts_now().await.remove(0);
     let corrected = correct(&memory, &turin, ROME).await;
@@ -132,7 +132,7 @@ async fn a_correction_by_a_caller_stays_and_the_conflict_is_open() {
 
 #[tokio::test]
 async fn a_change_that_is_noted_later_is_asked_about() {
-    let memory = Memory::of_statements().await;
+    let memory = Memory::new().await;
     memory.say(1, ROME).await;
     memory.say_alone(10, OSLO).await;
     memory.derive_alone().await;
@@ -162,7 +162,7 @@ async fn the_model_is_shown_who_said_what_and_when() {
 
 #[tokio::test]
 async fn a_call_shows_sixteen_pairs_at_most() {
-    let memory = Memory::of_statements().await;
+    let memory = Memory::new().await;
     let state = |start: &str, end: &str| {
         let sentences = (0..8).map(|number| format!("{start} letter{number} is {end}."));
         sentences.collect::<Vec<_>>().join(" ")

@@ -44,7 +44,7 @@ async fn refine(memory: &Memory, facts: &[Value]) {
 }
 
 async fn said(text: &str) -> Memory {
-    let memory = Memory::of_statements().await;
+    let memory = Memory::new().await;
     memory.say(1, text).await;
     memory
 }
@@ -209,7 +209,7 @@ async fn turns_without_statements_are_not_shown_to_the_model() {
 
 #[tokio::test]
 async fn statements_are_derived_before_they_get_clauses() {
-    let memory = Memory::of_statements().await;
+    let memory = Memory::new().await;
     memory.say_alone(1, LIVES).await;
     let reply = json!({ "facts": [lives()] }).to_string();
     let model = model(&memory, Scripted::Says(reply));
@@ -231,18 +231,8 @@ async fn a_rebuild_leaves_the_clauses_of_what_it_confirms() {
 }
 
 #[tokio::test]
-async fn facts_by_rules_of_before_are_refined_as_before() {
-    let memory = Memory::new().await;
-    memory.say(1, LIVES).await;
-    let by_rules = memory.known(50).await;
-    assert_eq!(by_rules, ["Ada lives in Oslo."]);
-    refine(&memory, &[lives()]).await;
-    assert_eq!(memory.known(50).await, by_rules);
-}
-
-#[tokio::test]
 async fn a_clause_draws_on_the_turns_that_its_words_are_from() {
-    let memory = Memory::of_statements().await;
+    let memory = Memory::new().await;
     let name = memory.say_in(1, 1, "The boat is called Wanda.").await;
     let paints = memory.say_in(1, 2, "I paint it today.").await;
     let mut found = fact("I paint it", "Ada paints Wanda.", ["Ada", "paint", "Wanda"]);

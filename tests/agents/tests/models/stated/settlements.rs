@@ -17,7 +17,7 @@ const OSLO: &str = "I live in Oslo now.";
 
 /// Two statements of which the reader said that the older one is over.
 async fn moved(newer: &str) -> Memory {
-    let memory = Memory::of_statements().await;
+    let memory = Memory::new().await;
     memory.say(1, ROME).await;
     memory.say(40, newer).await;
     assert_eq!(statuses(&memory).await, [Status::Settled]);
