@@ -287,7 +287,7 @@ pub const BEST_NEED: f32 = 0.05;
 
 /// Reader of turns that [`BEST_NEED`] is used with. It was chosen for `reader-2` and not again
 /// since (docs/dev/issue-32.md).
-pub const NEED_READER: &str = "reader-6";
+pub const NEED_READER: &str = "reader-7";
 
 /// Most redactions of a policy, and bytes of each.
 const REDACTIONS: (usize, usize) = (32, 512);

@@ -346,7 +346,7 @@ impl RelationScores {
 }
 
 /// Probabilities of a change from which each action is taken. They are chosen for one version of
-/// the reader's weights, `reader-6` (docs/benchmarks.md, Understanding), and go with it; `QUOTED`
+/// the reader's weights, `reader-7` (docs/benchmarks.md, Understanding), and go with it; `QUOTED`
 /// and `DOUBTED` are those of `reader-3`.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeThresholds;
@@ -361,7 +361,7 @@ impl ChangeThresholds {
     pub const ORDERED: f32 = 0.5;
     /// The earlier statement is marked in the answer to a query: where this is the probability of a
     /// change of what it asks about.
-    pub const MARKED: f32 = 0.95;
+    pub const MARKED: f32 = 0.9;
     /// The change is noted when the later turn is written; recall reads it again behind the query.
     pub const POSSIBLE: f32 = 0.3;
     /// An answer quotes the later statement in the place of the earlier one.

@@ -55,7 +55,7 @@ pub enum ReaderError {
 
 impl ReaderModel {
     /// Name and version, which are stored with what it finds.
-    pub const NAME: &'static str = "reader-6";
+    pub const NAME: &'static str = "reader-7";
 
     /// Name of the embedding model whose lower layers it shares.
     pub const BASE: &'static str = "multilingual-e5-small";

@@ -21,7 +21,7 @@ use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
-use order::{bring, ended_with_successors, in_order, put_in_pairs};
+use order::{ended_with_successors, in_order, put_in_pairs};
 use statements::ChangesRead;
 pub(crate) use statements::has_ended;
 
@@ -92,18 +92,11 @@ impl Gateway {
         if possible.is_empty() && !facts.values().flatten().any(is_changed) {
             return Ok(problem);
         }
-        let later = self.later_turns(&scope, query, &here, &possible, now);
-        let later = later.await.unwrap_or_else(|fault| {
-            problem = Some(format!("possible changes: {fault}"));
-            Vec::new()
-        });
-        let here: Vec<&Hit> = here.into_iter().chain(&later).collect();
         let changes = self.read_changes(brief, &query.text, &here, &possible);
         let mut changes = changes.await.unwrap_or_else(|fault| {
             problem = Some(format!("statements: {fault}"));
             ChangesRead::default()
         });
-        bring(hits, space, later, &changes.ordered);
         put_in_pairs(hits, space, mem::take(&mut changes.ordered).into_iter());
         changes.close(hits);
         if changes.is_of_the_past {

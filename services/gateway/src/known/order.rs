@@ -104,40 +104,13 @@ pub(super) fn put_in_pairs(
     }
 }
 
-/// Adds each of these hits that is the first turn of a pair, right before the hit of the second.
-pub(super) fn bring(
-    hits: &mut Vec<Hit>,
-    space: &SpaceId,
-    later: Vec<Hit>,
-    pairs: &[(TurnId, TurnId)],
-) {
-    for hit in later {
-        let turn = hit.turn.accepted.id;
-        let second = pairs.iter().find(|(first, _)| *first == turn);
-        let is_second = |it: &Hit| {
-            it.space == *space && second.is_some_and(|(_, second)| it.turn.accepted.id == *second)
-        };
-        if let Some(at) = hits.iter().position(is_second) {
-            let (score, relevance) = (hits[at].score, hits[at].relevance);
-            hits.insert(
-                at,
-                Hit {
-                    score,
-                    relevance,
-                    ..hit
-                },
-            );
-        }
-    }
-}
-
 /// The higher of two relevances, as far as they are known.
 fn most(one: Option<f32>, other: Option<f32>) -> Option<f32> {
     one.into_iter().chain(other).reduce(f32::max)
 }
 
 /// A turn that was not found, as a hit.
-pub(super) fn brought(hit: &Hit, turn: Turn, facts: &mut HashMap<TurnId, Vec<Derivation>>) -> Hit {
+fn brought(hit: &Hit, turn: Turn, facts: &mut HashMap<TurnId, Vec<Derivation>>) -> Hit {
     let facts = facts.remove(&turn.accepted.id).unwrap_or_default();
     Hit {
         space: hit.space.clone(),

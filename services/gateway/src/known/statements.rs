@@ -12,8 +12,7 @@ use memfleet_domain::statement::ChangeThresholds;
 use memfleet_domain::time::{AsOf, Timestamp};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
-use memfleet_ports::knowledge::Question;
-use memfleet_ports::retriever::{Hit, Query};
+use memfleet_ports::retriever::Hit;
 use memfleet_ports::turn_reader::{
     NeedQuestion, TurnComparison, TurnStatements, TurnText, placed_statements,
 };
@@ -21,8 +20,7 @@ use memfleet_ports::turn_reader::{
 use crate::Gateway;
 use crate::hit_need::{hit_line, is_of_the_past, log_odds, odds, statement_line};
 
-use super::order::brought;
-use super::{asked, is_so};
+use super::is_so;
 
 /// Statements of hits that are read at most, those of the first hits.
 const MAX_READ_STATEMENTS: usize = 64;
@@ -38,7 +36,7 @@ const MAX_READ_PAIRS: usize = 4;
 
 /// Least log odds by which a reply needs the turn that would come first more than the other: a turn
 /// that the query clearly asks for stays first.
-const LEAST_NEED_STEP: f32 = -0.5;
+const LEAST_NEED_STEP: f32 = -2.0;
 
 /// Share of the odds of the statement of a turn that a reply needs most, by which the query asks
 /// for another one, too.
@@ -87,9 +85,8 @@ impl ChangesRead {
 }
 
 impl Gateway {
-    /// Changes that are possible of the statements of the first hits, or by them: those that were
-    /// found of both statements hold, and no caller corrected the older one, which was found. The
-    /// likelier come first.
+    /// Changes that are possible among the statements of the first hits: both statements of each
+    /// hold, and no caller corrected the older one. The likelier come first.
     pub(super) async fn possible_changes(
         &self,
         scope: &Scope,
@@ -100,7 +97,7 @@ impl Gateway {
         let facts = hits.iter().flat_map(|hit| &hit.facts);
         let holding = facts.filter(|fact| fact.is_statement() && is_so(fact, now));
         let holding: Vec<&Derivation> = holding.take(MAX_COMPARED_STATEMENTS).collect();
-        if holding.is_empty() {
+        if holding.len() < 2 {
             return Ok(Vec::new());
         }
         let ids: Vec<DerivationId> = holding.iter().map(|fact| fact.id).collect();
@@ -112,52 +109,15 @@ impl Gateway {
         possible.retain(|it| {
             let is_known = as_of.known_at.is_none_or(|instant| it.found_at <= instant);
             let is_decided = origins.get(&it.older) == Some(&&Origin::Corrected);
-            let is_found = origins.contains_key(&it.older);
+            let are_found = [it.older, it.newer]
+                .iter()
+                .all(|id| origins.contains_key(id));
             let is_likely = it.probability >= Some(ChangeThresholds::POSSIBLE);
-            is_known && is_found && is_likely && !is_decided
+            is_known && are_found && is_likely && !is_decided
         });
         let probability = |it: &Conflict| it.probability.unwrap_or_default();
         possible.sort_by(|one, other| probability(other).total_cmp(&probability(one)));
         Ok(possible)
-    }
-
-    /// Turns that were not found, as hits: their statements may have ended statements of the first
-    /// hits, by the likeliest of the possible changes.
-    pub(super) async fn later_turns(
-        &self,
-        scope: &Scope,
-        query: &Query,
-        hits: &[&Hit],
-        possible: &[Conflict],
-        now: Timestamp,
-    ) -> Result<Vec<Hit>, Fault> {
-        let found = hits.iter().flat_map(|hit| &hit.facts);
-        let found: HashSet<DerivationId> = found.map(|fact| fact.id).collect();
-        let absent = possible.iter().filter(|it| !found.contains(&it.newer));
-        let absent: Vec<&Conflict> = absent.take(MAX_READ_PAIRS).collect();
-        if absent.is_empty() {
-            return Ok(Vec::new());
-        }
-        let question = Question {
-            ids: absent.iter().map(|it| it.newer).collect(),
-            ..asked(query)
-        };
-        let newer = self.knowledge.all_derivations(scope, &question).await?;
-        let newer = newer.iter().filter(|fact| is_so(fact, now));
-        let turns: HashSet<TurnId> = newer.map(|fact| fact.turns[0]).collect();
-        let turns = self.unfound_turns(scope, query, hits, turns).await?;
-        let ids = turns.iter().map(|turn| turn.accepted.id).collect();
-        let mut facts = self.stated(scope, query, ids).await?;
-        let hits = turns.into_iter().filter_map(|turn| {
-            let stated = facts.get(&turn.accepted.id)?;
-            let change = absent
-                .iter()
-                .find(|it| stated.iter().any(|fact| fact.id == it.newer))?;
-            let older = |hit: &&&Hit| hit.facts.iter().any(|fact| fact.id == change.older);
-            let hit = hits.iter().find(older)?;
-            Some(brought(hit, turn, &mut facts))
-        });
-        Ok(hits.collect())
     }
 
     /// Statements of hits that ended and that the query asks for, which a reply needs about as much

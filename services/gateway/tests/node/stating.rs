@@ -4,7 +4,6 @@ use memfleet_domain::derivation::{Body, Conflict, Derivation, Status};
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, statement};
 use memfleet_ports::conformance::samples::instant;
-use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Applied, Knowledge, Question, Work};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::memory::{HitGranularity, Memory, RecallRequest};
@@ -223,36 +222,6 @@ async fn a_statement_that_may_have_ended_stands_behind_the_newer_one_without_a_m
     assert!(!is_marked);
     let (texts, _) = found(&node, &rome, "in I").await;
     assert_eq!(texts, ["I live in Rome.", newer], "it asks about neither");
-}
-
-#[tokio::test]
-async fn a_newer_turn_that_was_not_found_is_brought() {
-    let newer = "I live in Oslo with my dog and two cats now.";
-    let (node, [rome, _]) = possibly_ended("I live in Rome.", newer).await;
-    let first = async |query: &str, filter: &TurnFilter| {
-        let mut request = recall("ada", query, &[]);
-        request.query.k = 1;
-        request.query.filter = filter.clone();
-        let found = node.gateway.recall(&acme(), request).await.unwrap();
-        let texts = found.hits.into_iter();
-        let texts = texts.map(|hit| hit.turn.accepted.content.text);
-        texts.collect::<Vec<String>>()
-    };
-    let all = TurnFilter::default();
-    assert_eq!(first("Where do I live?", &all).await, [newer]);
-    assert_eq!(
-        first("in Rome", &all).await,
-        ["I live in Rome."],
-        "it does not ask where"
-    );
-    let before = "Where did I live before?";
-    assert_eq!(first(before, &all).await, ["I live in Rome."]);
-    let older = TurnFilter {
-        turns: rome.turns,
-        ..all
-    };
-    let found = first("Where do I live?", &older).await;
-    assert_eq!(found, ["I live in Rome."], "the filter excludes the newer");
 }
 
 #[tokio::test]
