@@ -359,9 +359,6 @@ impl ChangeThresholds {
     /// Both statements hold, and recall puts the later turn first: where this is the probability of
     /// a change of what the query asks about, and the query needs both turns alike.
     pub const ORDERED: f32 = 0.5;
-    /// The earlier statement is marked in the answer to a query: where this is the probability of a
-    /// change of what it asks about.
-    pub const MARKED: f32 = 0.9;
     /// The change is noted when the later turn is written; recall reads it again behind the query.
     pub const POSSIBLE: f32 = 0.3;
     /// An answer quotes the later statement in the place of the earlier one.

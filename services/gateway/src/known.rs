@@ -8,7 +8,6 @@ mod order;
 mod statements;
 
 use std::collections::{HashMap, HashSet};
-use std::mem;
 use std::time::Duration;
 
 use memfleet_domain::derivation::{Derivation, Kind, Origin};
@@ -21,7 +20,7 @@ use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
-use order::{ended_with_successors, in_order, put_in_pairs};
+use order::{ended_with_successors, in_order, missing, put_in_pairs};
 use statements::ChangesRead;
 pub(crate) use statements::has_ended;
 
@@ -97,8 +96,7 @@ impl Gateway {
             problem = Some(format!("statements: {fault}"));
             ChangesRead::default()
         });
-        put_in_pairs(hits, space, mem::take(&mut changes.ordered).into_iter());
-        changes.close(hits);
+        put_in_pairs(hits, space, changes.ordered.into_iter());
         if changes.is_of_the_past {
             let ended = ended_with_successors(hits, space, &changes.needed, now);
             put_in_pairs(hits, space, ended.into_iter());
@@ -113,11 +111,14 @@ impl Gateway {
             return Ok(problem);
         }
         let successors = self.successors(&scope, query, &asked, now).await?;
-        let here: Vec<&Hit> = here().collect();
-        let present = successors.values().map(|fact| fact.turns[0]).collect();
-        let there = self.unfound_turns(&scope, query, &here, present).await?;
-        let ids = there.iter().map(|turn| turn.accepted.id).collect();
-        let facts = self.stated(&scope, query, ids).await?;
+        let missing = missing(hits, space, &successors);
+        let there = self.ledger.turns(&scope, &missing).await?;
+        let passes = |turn: &Turn| {
+            query.filter.passes(&turn.accepted)
+                && (turn.replaced.is_none() || query.filter.include_replaced)
+        };
+        let there: Vec<Turn> = there.into_iter().filter(passes).collect();
+        let facts = self.stated(&scope, query, missing).await?;
         *hits = in_order(std::mem::take(hits), space, &successors, there, facts);
         Ok(problem)
     }
@@ -141,26 +142,6 @@ impl Gateway {
             stated.entry(fact.turns[0]).or_default().push(fact);
         }
         Ok(stated)
-    }
-
-    /// Turns with these ids that are no hits and that the filter of the query lets through.
-    async fn unfound_turns(
-        &self,
-        scope: &Scope,
-        query: &Query,
-        hits: &[&Hit],
-        mut turns: HashSet<TurnId>,
-    ) -> Result<Vec<Turn>, Fault> {
-        for hit in hits {
-            turns.remove(&hit.turn.accepted.id);
-        }
-        let turns: Vec<TurnId> = turns.into_iter().collect();
-        let mut turns = self.ledger.turns(scope, &turns).await?;
-        turns.retain(|turn| {
-            query.filter.passes(&turn.accepted)
-                && (turn.replaced.is_none() || query.filter.include_replaced)
-        });
-        Ok(turns)
     }
 
     /// What holds now in the place of each of these facts: the end of the chain that leads from it.

@@ -1,6 +1,6 @@
 //! Order of hits: the turn that took the place of a marked one stands before it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
@@ -9,6 +9,18 @@ use memfleet_domain::turn::Turn;
 use memfleet_ports::retriever::Hit;
 
 use super::{Successors, is_so};
+
+/// The turns that tell how things are now and were not found.
+pub(super) fn missing(hits: &[Hit], space: &SpaceId, successors: &Successors) -> Vec<TurnId> {
+    let have: HashSet<TurnId> = hits
+        .iter()
+        .filter(|hit| hit.space == *space)
+        .map(|hit| hit.turn.accepted.id)
+        .collect();
+    let wanted = successors.values().map(|fact| fact.turns[0]);
+    let missing: HashSet<TurnId> = wanted.filter(|turn| !have.contains(turn)).collect();
+    missing.into_iter().collect()
+}
 
 /// The hits with each turn that tells how it is now right before the first that tells how it was.
 pub(super) fn in_order(

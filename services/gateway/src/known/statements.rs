@@ -6,7 +6,7 @@ use std::ops::Range;
 use chrono::TimeDelta;
 use futures::future::try_join_all;
 use memfleet_domain::derivation::{Conflict, Derivation, Origin, Status};
-use memfleet_domain::fact::StatementLabels;
+use memfleet_domain::fact::{Draft, StatementLabels};
 use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_domain::statement::ChangeThresholds;
 use memfleet_domain::time::{AsOf, Timestamp};
@@ -51,37 +51,8 @@ pub(super) struct ChangesRead {
     /// Pairs of turns that a change of what the query asks about orders: the first goes before the
     /// second.
     pub(super) ordered: Vec<(TurnId, TurnId)>,
-    /// Statements that ended by what the reader says behind the query, though not for certain by
-    /// what it said when they were written.
-    pub(super) ended: Vec<EndedStatement>,
     /// True where the query asks how things were.
     pub(super) is_of_the_past: bool,
-}
-
-/// Statement that ended, and the one that took its place.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct EndedStatement {
-    older: DerivationId,
-    newer: DerivationId,
-    at: Timestamp,
-}
-
-impl ChangesRead {
-    /// Closes the statements of hits that ended, as the refresher does where a change is certain.
-    /// The query asks for them.
-    pub(super) fn close(&mut self, hits: &mut [Hit]) {
-        let ended: HashMap<DerivationId, EndedStatement> =
-            self.ended.drain(..).map(|it| (it.older, it)).collect();
-        for fact in hits.iter_mut().flat_map(|hit| &mut hit.facts) {
-            let end = ended.get(&fact.id);
-            let Some(end) = end.filter(|end| Some(end.at) > fact.valid.start) else {
-                continue;
-            };
-            fact.valid.end = Some(end.at);
-            fact.succeeded_by = Some(end.newer);
-            self.needed.insert(fact.id, 1.0);
-        }
-    }
 }
 
 impl Gateway {
@@ -182,14 +153,9 @@ impl Gateway {
         }
         let changes = self.asked_changes(query, weighed);
         let changes = brief.within("the reader of turns", changes).await?;
-        let changes = acting(changes, is_of_the_past);
-        let certain = changes
-            .iter()
-            .filter(|change| !is_of_the_past && change.probability >= ChangeThresholds::MARKED);
         Ok(ChangesRead {
             needed,
-            ended: certain.filter_map(|change| change.ended).collect(),
-            ordered: ordered(&changes, is_of_the_past),
+            ordered: ordered(changes, is_of_the_past),
             is_of_the_past,
         })
     }
@@ -218,26 +184,16 @@ impl Gateway {
         let relations = relations.into_iter().flat_map(|it| it.answers);
         let changes = read.iter().zip(relations);
         let changes = changes.map(|(([older, newer], step), scores)| {
-            let changes = scores.iter().filter_map(|scores| {
-                let older = older.statement(scores.earlier)?;
-                let newer = newer.statement(scores.later)?;
-                let [before, after] = [older, newer].map(labels);
-                let change = StatementLabels::change_probability(before, after, scores);
-                Some((change, older, newer))
+            let changes = scores.iter().map(|scores| {
+                let [older, newer] = [(older, scores.earlier), (newer, scores.later)]
+                    .map(|(hit, place)| hit.labels(place));
+                StatementLabels::change_probability(older, newer, scores)
             });
-            let likeliest = changes.max_by(|(one, ..), (other, ..)| one.total_cmp(other));
             TurnChange {
                 older: older.hit.turn.accepted.id,
                 newer: newer.hit.turn.accepted.id,
-                probability: likeliest.map_or(0.0, |(change, ..)| change),
+                probability: changes.fold(0.0, f32::max),
                 need_step: *step,
-                ended: likeliest.and_then(|(_, older, newer)| {
-                    Some(EndedStatement {
-                        older: older.id,
-                        newer: newer.id,
-                        at: newer.valid.start?,
-                    })
-                }),
             }
         });
         Ok(changes.collect())
@@ -289,7 +245,7 @@ fn changed_pairs<'h>(hits: &[&'h Hit], possible: &'h [Conflict]) -> Vec<ChangedP
 struct ReadHit<'h> {
     hit: &'h Hit,
     words: TurnText,
-    statements: Vec<(&'h Derivation, Range<usize>)>,
+    statements: Vec<(&'h Draft, Range<usize>)>,
 }
 
 impl<'h> ReadHit<'h> {
@@ -299,9 +255,10 @@ impl<'h> ReadHit<'h> {
         let said = hit.facts.iter().filter(|fact| {
             fact.is_statement() && fact.origin != Origin::Corrected && !fact.is_withdrawn()
         });
-        let spans = said.filter_map(|fact| {
-            let words = &fact.fact()?.evidence;
-            Some((fact, words.start as usize..words.end as usize))
+        let drafts = said.filter_map(Derivation::fact);
+        let spans = drafts.map(|draft| {
+            let words = &draft.evidence;
+            (draft, words.start as usize..words.end as usize)
         });
         let statements = placed_statements(&words.text, spans.collect());
         Self {
@@ -322,14 +279,11 @@ impl<'h> ReadHit<'h> {
         }
     }
 
-    /// The statement at a place.
-    fn statement(&self, place: usize) -> Option<&'h Derivation> {
-        self.statements.get(place).map(|(fact, _)| *fact)
+    /// Labels of the statement at a place.
+    fn labels(&self, place: usize) -> Option<&'h StatementLabels> {
+        let (draft, _) = self.statements.get(place)?;
+        draft.statement.as_ref()
     }
-}
-
-fn labels(fact: &Derivation) -> Option<&StatementLabels> {
-    fact.fact()?.statement.as_ref()
 }
 
 /// Change of what a query asks about, from one turn to a later one.
@@ -340,14 +294,13 @@ struct TurnChange {
     probability: f32,
     /// Log odds by which a reply needs the later turn more than the earlier one.
     need_step: f32,
-    /// The likeliest change of a statement.
-    ended: Option<EndedStatement>,
 }
 
-/// Changes of what the query asks about that order its hits, the likeliest first: by the probability
-/// of each and by how much more a reply needs the turn that would come first. A change whose later
-/// turn another change ends at least as probably says nothing about the present.
-fn acting(mut changes: Vec<TurnChange>, is_of_the_past: bool) -> Vec<TurnChange> {
+/// Pairs of turns in the order that changes of what the query asks about give them, the likeliest
+/// first: by the probability of each and by how much more a reply needs the turn that would come
+/// first. A change whose later turn another change ends at least as probably says nothing about the
+/// present.
+fn ordered(mut changes: Vec<TurnChange>, is_of_the_past: bool) -> Vec<(TurnId, TurnId)> {
     changes.retain(|it| {
         let step = match is_of_the_past {
             true => -it.need_step,
@@ -361,13 +314,8 @@ fn acting(mut changes: Vec<TurnChange>, is_of_the_past: bool) -> Vec<TurnChange>
         let mut later = changes.iter().filter(|it| it.older == change.newer);
         later.any(|it| it.probability >= change.probability)
     };
-    let acting = changes.iter().filter(|it| is_of_the_past || !is_over(it));
-    acting.copied().collect()
-}
-
-/// Pairs of turns in the order that changes give them.
-fn ordered(changes: &[TurnChange], is_of_the_past: bool) -> Vec<(TurnId, TurnId)> {
-    let pairs = changes.iter().map(|change| match is_of_the_past {
+    let pairs = changes.iter().filter(|it| is_of_the_past || !is_over(it));
+    let pairs = pairs.map(|change| match is_of_the_past {
         true => (change.older, change.newer),
         false => (change.newer, change.older),
     });
@@ -451,10 +399,8 @@ mod tests {
                 newer: turn(newer),
                 probability: *probability,
                 need_step,
-                ended: None,
             });
-        let changes = acting(changes.collect(), is_past);
-        let pairs = ordered(&changes, is_past).into_iter();
+        let pairs = ordered(changes.collect(), is_past).into_iter();
         pairs.map(|(first, second)| [first, second]).collect()
     }
 

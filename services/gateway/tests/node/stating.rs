@@ -1,6 +1,6 @@
 //! Statements in their own words, as recall marks and orders them.
 
-use memfleet_domain::derivation::{Body, Conflict, Derivation, Status};
+use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, statement};
 use memfleet_ports::conformance::samples::instant;
@@ -35,11 +35,7 @@ async fn ended(older: &str, words: &str, newer: &str) -> (Node, Derivation) {
 
 /// A node to which two turns were told, of which the second may have ended the first.
 async fn possibly_ended(older: &str, newer: &str) -> (Node, [Derivation; 2]) {
-    noted(stated(older, older, newer).await).await
-}
-
-/// That node with a possible change between the two statements.
-async fn noted((node, [before, after]): (Node, [Derivation; 2])) -> (Node, [Derivation; 2]) {
+    let (node, [before, after]) = stated(older, older, newer).await;
     let possible = Conflict {
         status: Status::Possible,
         probability: Some(0.75),
@@ -63,23 +59,13 @@ async fn apply(node: &Node, work: Work) {
 /// A node to which `older` was told and then `newer`, with the statements `words` of the first, the
 /// second, and all others.
 async fn stated(older: &str, words: &str, newer: &str) -> (Node, [Derivation; 2]) {
-    stated_until(older, words, newer, 0.25).await
-}
-
-/// The same where the second statement says with this probability when it ends itself.
-async fn stated_until(older: &str, words: &str, newer: &str, ends: f32) -> (Node, [Derivation; 2]) {
     let node = Node::new().await;
     let scope = acme().scope(&space("ada"));
     let receipt = node.told("ada", vec![said(older), said(newer)]).await;
     let ids: Vec<_> = receipt.turns.iter().map(|turn| turn.id).collect();
     let turns = node.store.turns(&scope, &ids).await.unwrap();
     let before = statement(&turns[0].accepted, words, instant(10));
-    let mut after = statement(&turns[1].accepted, newer, instant(20));
-    if let Body::Fact(draft) = &mut after.body
-        && let Some(labels) = &mut draft.statement
-    {
-        labels.ends = ends;
-    }
+    let after = statement(&turns[1].accepted, newer, instant(20));
     let mut stated = vec![deriving(&[&before]), deriving(&[&after])];
     let others = older.split_inclusive('.').map(str::trim);
     for other in others.filter(|other| *other != words) {
@@ -182,35 +168,6 @@ async fn a_question_about_the_past_puts_what_was_before_what_is() {
     let (texts, is_marked) = found(&node, &rome, "Where did I live before Oslo?").await;
     assert_eq!(texts[0], "I live in Rome.");
     assert!(!is_marked);
-}
-
-#[tokio::test]
-async fn a_statement_that_ended_by_what_the_query_asks_stands_marked_behind_the_newer_one() {
-    let (older, newer) = ("I live in Rome.", "I live in Oslo with my dog now.");
-    let stated = stated_until(older, older, newer, 0.0).await;
-    let (node, [rome, oslo]) = noted(stated).await;
-    let (texts, is_marked) = found(&node, &rome, "Where do I live?").await;
-    assert_eq!(texts, [newer, older]);
-    assert!(is_marked);
-    let (texts, is_marked) = found(&node, &rome, "in I").await;
-    assert_eq!(texts, ["I live in Rome.", newer], "it asks about neither");
-    assert!(!is_marked);
-
-    let question = Question {
-        ids: vec![rome.id],
-        ..Question::default()
-    };
-    let scope = acme().scope(&space("ada"));
-    let stored = node.store.all_derivations(&scope, &question).await.unwrap();
-    assert_eq!(
-        stored[0].succeeded_by, None,
-        "nothing is settled by a query"
-    );
-    let request = recall("ada", "Where do I live?", &[]);
-    let hits = node.gateway.recall(&acme(), request).await.unwrap().hits;
-    let shown = hits[1].outdated_fact().unwrap();
-    assert_eq!(shown.succeeded_by, Some(oslo.id));
-    assert_eq!(shown.valid.end, oslo.valid.start);
 }
 
 #[tokio::test]
