@@ -211,7 +211,7 @@ impl ChangeVectors {
     /// Bytes of both, the later first.
     pub fn to_bytes(self) -> Vec<u8> {
         let numbers = self.later.into_iter().chain(self.earlier);
-        numbers.map(|it| it.cast_unsigned()).collect()
+        numbers.map(i8::cast_unsigned).collect()
     }
 
     /// Vectors of such bytes; absent where the size is another.
