@@ -116,7 +116,9 @@ def fit_candidates(
         steps = range(0, len(changes), CONVERSATIONS_A_STEP)
         for start in steps:
             loss = change_loss(head, changes[start : start + CONVERSATIONS_A_STEP], chance)
-            loss = loss + 0.5 * group_loss(head, chance.sample(read_groups, min(GROUPS_A_STEP, len(read_groups))))
+            if read_groups:
+                of_step = chance.sample(read_groups, min(GROUPS_A_STEP, len(read_groups)))
+                loss = loss + 0.5 * group_loss(head, of_step)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -188,8 +190,13 @@ def group_loss(head: CandidateHead, groups: list[tuple[Tensor, Tensor, list[int]
     scores = head.scores(torch.cat([later for _, later, _ in groups]), torch.stack([earlier for earlier, _, _ in groups]))
     is_told = changes | (relations == RELATIONS.index("none"))
     own_scores = scores[torch.arange(len(own)), own]
-    pairs = F.binary_cross_entropy_with_logits(own_scores[is_told], changes[is_told].float())
-    return F.cross_entropy(scores[changes], own[changes]) + 0.5 * pairs
+    # The mean of no rows is no number.
+    loss = scores.new_zeros(())
+    if is_told.any():
+        loss = loss + 0.5 * F.binary_cross_entropy_with_logits(own_scores[is_told], changes[is_told].float())
+    if changes.any():
+        loss = loss + F.cross_entropy(scores[changes], own[changes])
+    return loss
 
 
 @torch.no_grad()

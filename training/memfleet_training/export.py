@@ -55,6 +55,8 @@ def export_reader(reader: Reader, folder: Path, name: str) -> None:
     for task in HEADS:
         for head_name, values in getattr(reader, task).named_parameters():
             if not head_name.startswith("encoder."):
+                if not values.isfinite().all():
+                    raise SystemExit(f"{task}.{head_name} is not finite")
                 add(f"{task}.{head_name}", values.detach().numpy().reshape(-1))
     graph = helper.make_graph([], "reader", [], [], initializer=tensors)
     model = helper.make_model(graph, producer_name="memfleet")

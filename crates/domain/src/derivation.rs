@@ -75,7 +75,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// An extractor, by name and version (`rules-1`, or a model and the version of its prompt).
+    /// An extractor, by name and version (`reader-7`, or a model and the version of its prompt).
     Extracted(String),
     /// A caller's correction, which no extraction overwrites.
     Corrected,
@@ -293,7 +293,7 @@ pub struct Conflict {
     pub found_at: Timestamp,
     /// What became of it.
     pub status: Status,
-    /// Who judged (`rules-1`, the reader of turns, or a model and the version of its prompt).
+    /// Who judged (the reader of turns, or a model and the version of its prompt).
     pub judge: String,
     /// Probability that they cannot both hold, from 0 to 1. Absent where the judge gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

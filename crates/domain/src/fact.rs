@@ -8,7 +8,9 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TurnId;
-use crate::statement::{ChangeVectors, NameKind, RelationScores, StatementKind, StatementOwner};
+use crate::statement::{
+    ChangeVectors, NameKind, RelationScores, StatementKind, StatementOwner, stored_vectors,
+};
 use crate::time::{TimeRange, Timestamp};
 
 /// One of the five sentence patterns of AMA section 3.1: subject, verb, object, complement.
@@ -91,7 +93,11 @@ pub struct StatementLabels {
     pub kept: bool,
     /// Vectors by which later statements find it and by which it finds earlier ones. Absent in facts
     /// of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "stored_vectors"
+    )]
     pub vectors: Option<ChangeVectors>,
 }
 
@@ -257,6 +263,39 @@ mod tests {
 
     /// As a store of version 0.1 holds it.
     const EARLIER: &str = r#"{"text":"Ada lives in Rome.","clause":{"pattern":"verb_complement","subject":"Ada","predicate":"live in","object":null,"complement":"Rome","negated":true},"claim":{"subject":"ada","attribute":"residence","value":"rome"},"stance":"states","evidence":{"start":0,"end":15},"valid":{"start":null,"end":null},"related":[],"confidence":0.75}"#;
+
+    #[test]
+    fn labels_are_read_whatever_their_vectors_are() {
+        let mut vector = [0; ChangeVectors::DIMENSIONS];
+        vector[3] = -127;
+        let labels = StatementLabels {
+            kind: StatementKind::State,
+            kind_probability: 1.0,
+            owner: StatementOwner::Speaker,
+            owner_probability: 1.0,
+            negated: 0.0,
+            keep: 1.0,
+            ends: 0.0,
+            kept: false,
+            vectors: ChangeVectors::new(vector, vector),
+        };
+        assert!(labels.vectors.is_some());
+        let json = serde_json::to_value(labels).unwrap();
+        assert_eq!(
+            serde_json::from_value::<StatementLabels>(json.clone()).unwrap(),
+            labels
+        );
+        for vectors in [
+            serde_json::json!("AAAA"),
+            serde_json::json!("?"),
+            serde_json::Value::Null,
+        ] {
+            let mut json = json.clone();
+            json["vectors"] = vectors;
+            let read: StatementLabels = serde_json::from_value(json).unwrap();
+            assert_eq!(read.vectors, None);
+        }
+    }
 
     #[test]
     fn a_fact_of_an_earlier_version_reads_back_with_its_clause() {

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD_NO_PAD as BASE64;
-use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Kind of a statement.
@@ -191,17 +190,29 @@ pub struct Statement {
 /// one version of the reader can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeVectors {
-    /// As a later statement, which may change another.
-    pub later: [i8; Self::DIMENSIONS],
-    /// As an earlier one, which another may change.
-    pub earlier: [i8; Self::DIMENSIONS],
+    later: [i8; Self::DIMENSIONS],
+    earlier: [i8; Self::DIMENSIONS],
 }
 
 impl ChangeVectors {
     /// Numbers of each vector.
     pub const DIMENSIONS: usize = 64;
 
-    /// Cosine, from -1 to 1: the higher it is, the likelier the later statement changes the earlier.
+    /// Length of each, which rounding moves a little.
+    const LENGTHS: std::ops::RangeInclusive<f32> = 120.0..=134.0;
+
+    /// Vectors of a statement as a later one, which may change another, and as an earlier one,
+    /// which another may change. Absent where one has another length than 127.
+    pub fn new(later: [i8; Self::DIMENSIONS], earlier: [i8; Self::DIMENSIONS]) -> Option<Self> {
+        let is_sound = |vector: &[i8]| {
+            let squares = vector.iter().map(|it| i32::from(*it) * i32::from(*it));
+            Self::LENGTHS.contains(&(squares.sum::<i32>() as f32).sqrt())
+        };
+        (is_sound(&later) && is_sound(&earlier)).then_some(Self { later, earlier })
+    }
+
+    /// Cosine, about -1 to 1: the higher it is, the likelier the later statement changes the
+    /// earlier.
     pub fn cosine(later: &Self, earlier: &Self) -> f32 {
         let products = later.later.iter().zip(&earlier.earlier);
         let sum: i32 = products.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
@@ -214,33 +225,32 @@ impl ChangeVectors {
         numbers.map(i8::cast_unsigned).collect()
     }
 
-    /// Vectors of such bytes; absent where the size is another.
+    /// Vectors of such bytes; absent where they are none.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (later, earlier) = bytes.split_at_checked(Self::DIMENSIONS)?;
         let numbers = |bytes: &[u8]| -> Option<[i8; Self::DIMENSIONS]> {
             let bytes: [u8; Self::DIMENSIONS] = bytes.try_into().ok()?;
             Some(bytes.map(u8::cast_signed))
         };
-        Some(Self {
-            later: numbers(later)?,
-            earlier: numbers(earlier)?,
-        })
+        Self::new(numbers(later)?, numbers(earlier)?)
     }
 }
 
+/// Base64 of the bytes.
 impl Serialize for ChangeVectors {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         BASE64.encode(self.to_bytes()).serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for ChangeVectors {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = BASE64.decode(text).map_err(D::Error::custom)?;
-        let size = 2 * Self::DIMENSIONS;
-        Self::from_bytes(&bytes).ok_or_else(|| D::Error::custom(format!("not {size} bytes")))
-    }
+/// Vectors as a fact stores them. Those of another size, as another version may write them, are read
+/// as none, so that the fact can be read.
+pub(crate) fn stored_vectors<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ChangeVectors>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    let bytes = text.and_then(|it| BASE64.decode(it).ok());
+    Ok(bytes.and_then(|it| ChangeVectors::from_bytes(&it)))
 }
 
 /// Statement with the words beside it in its sentence that are not worth keeping by themselves.
@@ -384,35 +394,38 @@ mod tests {
         assert!(is_near(scores(0.0, 0.8).lasting_change(1.0), 0.8));
     }
 
-    #[test]
-    fn vectors_come_back_from_their_bytes_and_from_json() {
-        let mut vectors = ChangeVectors {
-            later: [-127; ChangeVectors::DIMENSIONS],
-            earlier: [3; ChangeVectors::DIMENSIONS],
+    /// Vectors that have one number.
+    fn along(later: i8, earlier: i8) -> Option<ChangeVectors> {
+        let vector = |number| {
+            let mut vector = [0; ChangeVectors::DIMENSIONS];
+            vector[7] = number;
+            vector
         };
-        vectors.later[1] = 127;
+        ChangeVectors::new(vector(later), vector(earlier))
+    }
+
+    #[test]
+    fn vectors_come_back_from_their_bytes() {
+        let vectors = along(-127, 125).unwrap();
         assert_eq!(
             ChangeVectors::from_bytes(&vectors.to_bytes()),
             Some(vectors)
         );
-        assert_eq!(ChangeVectors::from_bytes(&[0; 127]), None);
-        let json = serde_json::to_string(&vectors).unwrap();
-        assert_eq!(
-            serde_json::from_str::<ChangeVectors>(&json).unwrap(),
-            vectors
-        );
-        assert!(serde_json::from_str::<ChangeVectors>("\"AAAA\"").is_err());
+        assert_eq!(ChangeVectors::from_bytes(&[1; 127]), None);
+    }
+
+    #[test]
+    fn vectors_of_another_length_are_none() {
+        assert_eq!(along(0, 127), None);
+        assert_eq!(along(127, 60), None);
+        assert_eq!(ChangeVectors::from_bytes(&[127; 128]), None);
+        assert_eq!(ChangeVectors::from_bytes(&[128; 128]), None);
     }
 
     #[test]
     fn the_cosine_of_a_vector_with_itself_is_one() {
-        let mut vectors = ChangeVectors {
-            later: [0; ChangeVectors::DIMENSIONS],
-            earlier: [0; ChangeVectors::DIMENSIONS],
-        };
-        (vectors.later[7], vectors.earlier[7]) = (127, 127);
-        assert!((ChangeVectors::cosine(&vectors, &vectors) - 1.0).abs() < 1e-6);
-        vectors.later[7] = -127;
-        assert!((ChangeVectors::cosine(&vectors, &vectors) + 1.0).abs() < 1e-6);
+        let [same, opposite] = [along(127, 127), along(-127, 127)].map(Option::unwrap);
+        assert!((ChangeVectors::cosine(&same, &same) - 1.0).abs() < 1e-6);
+        assert!((ChangeVectors::cosine(&opposite, &same) + 1.0).abs() < 1e-6);
     }
 }

@@ -170,7 +170,7 @@ pub struct AnsweringModel {
 pub struct AnswerEnd {
     /// What became of the question.
     pub outcome: Outcome,
-    /// The model that answered; absent: rules did.
+    /// The model that answered; absent where the answer is quotations.
     pub model: Option<AnsweringModel>,
     /// What was missing, by name; empty when all was there.
     pub degraded: Vec<String>,

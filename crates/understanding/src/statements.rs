@@ -234,20 +234,17 @@ impl StatementHeads {
             ends: sigmoid(flags[2]),
             names: Vec::new(),
             line: None,
-            vectors: Some(self.vectors(mean)),
+            vectors: self.vectors(mean),
         }
     }
 
-    fn vectors(&self, mean: &[f32]) -> ChangeVectors {
+    fn vectors(&self, mean: &[f32]) -> Option<ChangeVectors> {
         let mean = unit(mean.to_vec());
         let vector = |head: &LinearHead| {
             let numbers = unit(head.scores(&[&mean]));
             std::array::from_fn(|at| (127.0 * numbers[at]).round() as i8)
         };
-        ChangeVectors {
-            later: vector(&self.later),
-            earlier: vector(&self.earlier),
-        }
+        ChangeVectors::new(vector(&self.later), vector(&self.earlier))
     }
 }
 

@@ -26,8 +26,13 @@ const RECENT_TURNS: usize = 3;
 /// Turns before a new one among which these are.
 const PRECEDING_TURNS: u32 = 8;
 
-/// Turns that a new one is compared with at most, of these and of those that a search finds.
+/// Turns that a new one is compared with at most, of these and of those that a search finds, by the
+/// vectors of their statements.
 const COMPARED_TURNS: usize = 5;
+
+/// Turns that it is compared with besides at most, the first of these and then the nearest: those
+/// with statements whose vectors are missing, as corrections have none, or those of another reader.
+const UNVECTORED_TURNS: usize = 7;
 
 /// Hits of each search among which these are.
 const SEARCHED_TURNS: u32 = 32;
@@ -43,6 +48,9 @@ const MAX_POSSIBLE_CHANGES: usize = 8;
 
 /// Longest wait for a search.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Statements by their turn.
+type TurnFacts = BTreeMap<TurnId, Vec<Derivation>>;
 
 /// Words with statements in them: a turn, or the sentence by which a caller corrected a fact of
 /// one.
@@ -79,13 +87,19 @@ impl LocalJudge {
 
     /// Words of these turns that state something that holds, and of corrections of it.
     async fn stated(&self, scope: &Scope, turns: Vec<TurnId>) -> Result<Vec<StatedText>, Fault> {
+        let statements = self.statements(scope, turns).await?;
+        self.texts(scope, statements).await
+    }
+
+    /// Statements of these turns that hold.
+    async fn statements(&self, scope: &Scope, turns: Vec<TurnId>) -> Result<TurnFacts, Fault> {
+        let mut statements = TurnFacts::new();
         if turns.is_empty() {
-            return Ok(Vec::new());
+            return Ok(statements);
         }
-        let mut statements: BTreeMap<TurnId, Vec<Derivation>> = BTreeMap::new();
         let question = Question {
             kind: Some(Kind::Fact),
-            turns: turns.clone(),
+            turns,
             ..Question::default()
         };
         for fact in self.knowledge.all_derivations(scope, &question).await? {
@@ -94,6 +108,19 @@ impl LocalJudge {
                 statements.entry(fact.turns[0]).or_default().push(fact);
             }
         }
+        Ok(statements)
+    }
+
+    /// Words of turns with these statements, and of corrections among them.
+    async fn texts(
+        &self,
+        scope: &Scope,
+        mut statements: TurnFacts,
+    ) -> Result<Vec<StatedText>, Fault> {
+        if statements.is_empty() {
+            return Ok(Vec::new());
+        }
+        let turns: Vec<TurnId> = statements.keys().copied().collect();
         let mut stated = Vec::new();
         for turn in self.ledger.turns(scope, &turns).await? {
             let of_turn = statements.remove(&turn.accepted.id).unwrap_or_default();
@@ -130,8 +157,10 @@ impl LocalJudge {
                 }
             }
         }
-        let stated = self.stated(scope, turns.clone()).await?;
-        Ok(likely_changed(new, stated, &turns))
+        let mut statements = self.statements(scope, turns.clone()).await?;
+        let likely = likely_changed(new, &statements, &turns);
+        statements.retain(|turn, _| likely.contains(turn));
+        self.texts(scope, statements).await
     }
 
     /// Turns of the speaker of a statement that are nearest to it.
@@ -216,20 +245,30 @@ impl LocalJudge {
 }
 
 impl StatedText {
-    /// Highest cosine of a later statement of one of two texts with an earlier one of the other, by
-    /// the vectors of one reader; the least that counts where they have none to compare.
-    fn cosine(&self, other: &Self) -> f32 {
-        let [earlier, later] = in_order(self, other);
-        let pairs = later.statements.iter().flat_map(|(newer, _)| {
-            let olders = earlier.statements.iter();
-            olders.filter_map(move |(older, _)| {
-                let vectors = |it| labels(it).and_then(|labels| labels.vectors);
-                let is_of_one = older.origin == newer.origin;
-                let pair = vectors(newer).zip(vectors(older)).filter(|_| is_of_one);
-                pair.map(|(newer, older)| ChangeVectors::cosine(&newer, &older))
-            })
-        });
-        pairs.reduce(f32::max).unwrap_or(LEAST_COSINE)
+    /// Highest cosine of the later and the earlier ones of its statements and of others, and
+    /// whether some of them cannot be compared by vectors.
+    fn cosine(&self, others: &[Derivation]) -> (Option<f32>, bool) {
+        let (mut highest, mut is_unvectored) = (None, false);
+        let own_time = self.turn.accepted.effective_time();
+        for (own, _) in &self.statements {
+            for other in others {
+                let said_at = other.fact().and_then(|draft| draft.said_at);
+                let is_earlier = said_at.is_none_or(|instant| instant <= own_time);
+                let [older, newer] = if is_earlier {
+                    [other, own]
+                } else {
+                    [own, other]
+                };
+                match vectors(newer).zip(vectors(older)) {
+                    Some((newer, older)) if own.origin == other.origin => {
+                        let cosine = ChangeVectors::cosine(newer, older);
+                        highest = Some(highest.map_or(cosine, |it: f32| it.max(cosine)));
+                    }
+                    _ => is_unvectored = true,
+                }
+            }
+        }
+        (highest, is_unvectored)
     }
 
     fn to_compare(&self) -> TurnStatements {
@@ -240,19 +279,39 @@ impl StatedText {
     }
 }
 
-/// Texts whose statements a new one may change, or be changed by, the likeliest by their vectors. The
-/// order of `turns` decides between equal ones.
-fn likely_changed(new: &StatedText, stated: Vec<StatedText>, turns: &[TurnId]) -> Vec<StatedText> {
-    let place = |it: &StatedText| turns.iter().position(|turn| *turn == it.turn.accepted.id);
-    let cosines = stated.into_iter().map(|it| (new.cosine(&it), it));
-    let mut likely: Vec<(f32, StatedText)> =
-        cosines.filter(|(it, _)| *it >= LEAST_COSINE).collect();
-    likely.sort_by(|(one, first), (other, second)| {
-        let by_cosine = other.total_cmp(one);
-        by_cosine.then_with(|| place(first).cmp(&place(second)))
+/// Turns whose statements a new one may change, or be changed by: the likeliest by their vectors,
+/// and the first of those with statements that cannot be compared by them.
+fn likely_changed(new: &StatedText, statements: &TurnFacts, turns: &[TurnId]) -> Vec<TurnId> {
+    let stated = turns.iter().filter_map(|turn| {
+        let (cosine, is_unvectored) = new.cosine(statements.get(turn)?);
+        Some((
+            *turn,
+            cosine.filter(|it| *it >= LEAST_COSINE),
+            is_unvectored,
+        ))
     });
-    likely.truncate(COMPARED_TURNS);
-    likely.into_iter().map(|(_, stated)| stated).collect()
+    let stated: Vec<(TurnId, Option<f32>, bool)> = stated.collect();
+    let mut likely: Vec<&(TurnId, Option<f32>, bool)> =
+        stated.iter().filter(|it| it.1.is_some()).collect();
+    likely.sort_by(|one, other| {
+        other
+            .1
+            .unwrap_or_default()
+            .total_cmp(&one.1.unwrap_or_default())
+    });
+    let mut chosen: Vec<TurnId> = likely.iter().take(COMPARED_TURNS).map(|it| it.0).collect();
+    let others = stated.iter().filter(|it| it.2 && !chosen.contains(&it.0));
+    let others: Vec<TurnId> = others.take(UNVECTORED_TURNS).map(|it| it.0).collect();
+    chosen.extend(others);
+    chosen
+}
+
+/// Vectors of a statement, as a reader gave them.
+fn vectors(statement: &Derivation) -> Option<&ChangeVectors> {
+    match statement.origin {
+        Origin::Extracted(_) => labels(statement)?.vectors.as_ref(),
+        Origin::Corrected => None,
+    }
 }
 
 /// Statements of a turn in its words; none where no statement is left. Those that overlap another
@@ -368,20 +427,18 @@ mod tests {
         assert!(of(Status::Possible).all(|it| it.probability >= Some(0.22)));
     }
 
-    /// Text of one statement, told at a position, with a vector that is `along` and across the first
-    /// number, or none.
+    /// Text of one statement, told at a position, with a vector that is `along` and across the
+    /// first number, or none.
     fn text(name: &str, position: u32, along: Option<i8>) -> StatedText {
         let mut fact = statement(name);
         if let Body::Fact(draft) = &mut fact.body
             && let Some(labels) = &mut draft.statement
         {
-            labels.vectors = along.map(|along| {
+            labels.vectors = along.and_then(|along| {
                 let mut vector = [0; ChangeVectors::DIMENSIONS];
-                vector[0] = along;
-                ChangeVectors {
-                    later: vector,
-                    earlier: vector,
-                }
+                let across = 127.0_f32.powi(2) - f32::from(along).powi(2);
+                (vector[0], vector[1]) = (along, across.max(0.0).sqrt() as i8);
+                ChangeVectors::new(vector, vector)
             });
         }
         let accepted = samples::turn(name, name);
@@ -396,22 +453,64 @@ mod tests {
         }
     }
 
+    /// Turns that are chosen of some with these vectors, by their places.
+    fn chosen(new: &StatedText, others: &[StatedText]) -> Vec<u32> {
+        let turns: Vec<TurnId> = others.iter().map(|it| it.turn.accepted.id).collect();
+        let mut statements = TurnFacts::new();
+        for other in others {
+            let facts = other.statements.iter().map(|(fact, _)| fact.clone());
+            statements.insert(other.turn.accepted.id, facts.collect());
+        }
+        let place = |turn: &TurnId| {
+            others
+                .iter()
+                .find(|it| it.turn.accepted.id == *turn)
+                .unwrap()
+        };
+        let chosen = likely_changed(new, &statements, &turns);
+        chosen
+            .iter()
+            .map(|turn| place(turn).turn.position)
+            .collect()
+    }
+
+    fn texts(along: &[Option<i8>]) -> Vec<StatedText> {
+        let texts = along.iter().zip(1..);
+        let texts = texts.map(|(along, at)| text(&format!("turn {at}"), at, *along));
+        texts.collect()
+    }
+
     #[test]
-    fn likely_changed_keeps_those_of_the_highest_cosine_and_those_without_vectors_in_order() {
+    fn turns_of_the_highest_cosine_are_compared_and_the_first_of_those_without_vectors() {
         let new = text("new", 100, Some(127));
-        let stated = |along: &[Option<i8>]| {
-            let texts = along.iter().zip(1..);
-            let texts = texts.map(|(along, at)| text(&format!("turn {at}"), at, *along));
-            texts.collect::<Vec<_>>()
-        };
-        let places = |along: &[Option<i8>]| {
-            let stated = stated(along);
-            let turns: Vec<TurnId> = stated.iter().map(|it| it.turn.accepted.id).collect();
-            let kept = likely_changed(&new, stated, &turns).into_iter();
-            kept.map(|it| it.turn.position).collect::<Vec<_>>()
-        };
         let along = [Some(-90), Some(40), None, Some(120), None, Some(60)];
-        assert_eq!(places(&along), [4, 6, 2, 3, 5]);
-        assert_eq!(places(&[None; 8]), [1, 2, 3, 4, 5]);
+        assert_eq!(chosen(&new, &texts(&along)), [4, 6, 2, 3, 5]);
+        let many: Vec<Option<i8>> = (0..9).map(|at| Some(60 + at)).chain([None]).collect();
+        assert_eq!(chosen(&new, &texts(&many)), [9, 8, 7, 6, 5, 10]);
+        assert_eq!(chosen(&new, &texts(&[None; 9])), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(
+            chosen(&text("new", 100, None), &texts(&[Some(127); 9])).len(),
+            7
+        );
+    }
+
+    #[test]
+    fn vectors_of_another_reader_and_of_corrections_are_not_compared() {
+        let new = text("new", 100, Some(127));
+        for origin in [Origin::Extracted("reader-0".to_owned()), Origin::Corrected] {
+            let mut others = texts(&[Some(127), Some(120)]);
+            others[0].statements[0].0.origin = origin;
+            assert_eq!(chosen(&new, &others), [2, 1]);
+        }
+    }
+
+    #[test]
+    fn a_turn_whose_statements_have_vectors_in_part_is_compared() {
+        let new = text("new", 100, Some(127));
+        let mut others = texts(&[Some(-90)]);
+        assert!(chosen(&new, &others).is_empty());
+        let unread = text("turn 1 again", 1, None).statements.remove(0);
+        others[0].statements.push(unread);
+        assert_eq!(chosen(&new, &others), [1]);
     }
 }

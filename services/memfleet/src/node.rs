@@ -98,7 +98,7 @@ impl Signals for Unsignalled {
 }
 
 /// Configuration of a node on a store of its own, for a command that needs one for a while. Without
-/// the multilingual model rules derive its facts.
+/// the multilingual model it derives no facts.
 pub fn temporary(directory: &Path, models: &ConfiguredModels) -> Config {
     let mut config = Config::default();
     if models.multilingual.is_none() {

@@ -177,7 +177,10 @@ fn says(draft: &Draft, text: &str, value: Option<&str>) -> Draft {
                 clause.negated = false;
             }
         }
-        None => corrected.claim.value = key(text),
+        None => {
+            corrected.claim.attribute = String::new();
+            corrected.claim.value = key(text);
+        }
     }
     corrected
 }

@@ -149,7 +149,10 @@ impl Checked for wire::Statement {
         let vectors = match (&*self.vectors, ChangeVectors::from_bytes(&self.vectors)) {
             ([], _) => Some(None),
             (_, Some(vectors)) => Some(Some(vectors)),
-            _ => fields.refuse("vectors", "are not 128 bytes"),
+            _ => fields.refuse(
+                "vectors",
+                "are not two vectors of 64 signed bytes and the length 127",
+            ),
         };
         Some(Statement {
             bytes: bytes?,

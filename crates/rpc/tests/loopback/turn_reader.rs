@@ -43,10 +43,10 @@ impl TurnReader for LengthReader {
             ends: f32::from(u8::from(turn.turn.is_assistant)),
             names: Vec::new(),
             line: None,
-            vectors: Some(ChangeVectors {
-                later: [-127; ChangeVectors::DIMENSIONS],
-                earlier: [5; ChangeVectors::DIMENSIONS],
-            }),
+            vectors: ChangeVectors::new(
+                [-16; ChangeVectors::DIMENSIONS],
+                [16; ChangeVectors::DIMENSIONS],
+            ),
         };
         Ok(found(turns.iter().map(|turn| vec![statement(turn)])))
     }

@@ -260,9 +260,8 @@ impl Rebuilder {
     }
 }
 
-/// A fact as the topics make it.
-/// True for an extracted statement that holds and whose line is another one now, or that another
-/// version of the reader labels otherwise.
+/// True for an extracted statement that holds and whose line is another one now, that another
+/// version of the reader labels otherwise, or that lacks its vectors.
 fn is_read_otherwise(fact: &Derivation, read: &Draft, by: &str) -> bool {
     let Origin::Extracted(name) = &fact.origin else {
         return false;
@@ -271,11 +270,15 @@ fn is_read_otherwise(fact: &Derivation, read: &Draft, by: &str) -> bool {
     let differs = |known: &Draft| {
         let is_labelled = known.statement.is_some() && read.statement.is_some();
         let is_relabelled = known.statement != read.statement || known.names != read.names;
-        is_labelled && (bytes(known) != bytes(read) || name != by && is_relabelled)
+        let vectors = |draft: &Draft| draft.statement.and_then(|labels| labels.vectors);
+        let lacks_vectors = vectors(known).is_none() && vectors(read).is_some();
+        let is_other = name != by && is_relabelled || lacks_vectors;
+        is_labelled && (bytes(known) != bytes(read) || is_other)
     };
     !fact.is_withdrawn() && fact.fact().is_some_and(differs)
 }
 
+/// A fact as the topics make it.
 fn judged(mut derivation: Derivation, verdict: &FactVerdict) -> Derivation {
     if let Body::Fact(fact) = &mut derivation.body {
         verdict.clone().apply(fact);

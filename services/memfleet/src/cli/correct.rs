@@ -19,7 +19,7 @@ pub struct CorrectArgs {
     /// The space
     #[arg(long, value_parser = values::space)]
     space: SpaceId,
-    /// The right sentence, about the same subject and attribute
+    /// The right sentence, about the same subject
     #[arg(long, value_name = "SENTENCE")]
     text: Option<String>,
     /// The value alone, where the fact keeps its subject, predicate and object

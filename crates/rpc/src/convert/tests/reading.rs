@@ -98,10 +98,11 @@ fn every_kind_owner_and_relation_comes_back_as_it_was_found() {
             bytes: place..place + 3,
             probability: 0.75,
         }),
-        vectors: (place == 1).then_some(ChangeVectors {
-            later: [-127; ChangeVectors::DIMENSIONS],
-            earlier: [5; ChangeVectors::DIMENSIONS],
-        }),
+        vectors: ChangeVectors::new(
+            [-16; ChangeVectors::DIMENSIONS],
+            [16; ChangeVectors::DIMENSIONS],
+        )
+        .filter(|_| place == 1),
     });
     let found = ReaderAnswers {
         reader: "reader-7".to_owned(),
