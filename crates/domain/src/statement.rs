@@ -243,8 +243,8 @@ impl Serialize for ChangeVectors {
     }
 }
 
-/// Vectors as a fact stores them. Those of another size, as another version may write them, are read
-/// as none, so that the fact can be read.
+/// Vectors as a fact stores them. Those of another size, as another version may write them, are
+/// read as none, so that the fact can be read.
 pub(crate) fn stored_vectors<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ChangeVectors>, D::Error> {
