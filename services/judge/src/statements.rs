@@ -26,12 +26,16 @@ const RECENT_TURNS: usize = 3;
 /// Turns before a new one among which these are.
 const PRECEDING_TURNS: u32 = 8;
 
-/// Turns that a new one is compared with at most, of these and of those that a search finds, by the
-/// vectors of their statements.
-const COMPARED_TURNS: usize = 5;
+/// Turns that a new one is compared with at most, the nearest that searches for its statements find.
+const NEAREST_TURNS: usize = 2;
 
-/// Turns that it is compared with besides at most, the first of these and then the nearest: those
-/// with statements whose vectors are missing, as corrections have none, or those of another reader.
+/// Turns that it is compared with besides at most, of the others that were found and the last of its
+/// session, by the vectors of their statements. In long conversation these find most changes, among
+/// thousands of turns about other matters the searches do (docs/benchmarks.md, Understanding).
+const LIKELY_TURNS: usize = 5;
+
+/// Turns that it is compared with at most where some of their statements have no vectors, as
+/// corrections have none, or those of another reader: the nearest and then the last of its session.
 const UNVECTORED_TURNS: usize = 7;
 
 /// Hits of each search among which these are.
@@ -137,9 +141,8 @@ impl LocalJudge {
         Ok(stated)
     }
 
-    /// Turns of the same speaker that a new one is compared with: of the last of its session and
-    /// those that searches find nearest to its statements, the ones whose statements it may change,
-    /// or be changed by, by their vectors.
+    /// Turns of the same speaker that a new one is compared with: the nearest to its statements that
+    /// searches find, and of the others and the last of its session the likeliest by their vectors.
     async fn compared(&self, scope: &Scope, new: &StatedText) -> Result<Vec<StatedText>, Fault> {
         let own = &new.turn.accepted;
         let before = self
@@ -149,12 +152,18 @@ impl LocalJudge {
         let recent = before.iter().rev();
         let recent = recent.filter(|turn| turn.accepted.speaker == own.speaker);
         let recent = recent.take(RECENT_TURNS).map(|turn| turn.accepted.id);
-        let mut turns: Vec<TurnId> = recent.collect();
+        let recent: Vec<TurnId> = recent.collect();
+        let mut found = Vec::new();
         for (statement, _) in new.statements.iter().take(SEARCHED_STATEMENTS) {
-            for turn in self.nearest(scope, new, statement).await? {
-                if turn != own.id && !turns.contains(&turn) {
-                    turns.push(turn);
-                }
+            found.push(self.nearest(scope, new, statement).await?);
+        }
+        // The first of each search, then the second of each.
+        let ranks = 0..found.iter().map(Vec::len).max().unwrap_or_default();
+        let by_rank = ranks.flat_map(|rank| found.iter().filter_map(move |it| it.get(rank)));
+        let mut turns: Vec<TurnId> = Vec::new();
+        for turn in by_rank.chain(&recent) {
+            if *turn != own.id && !turns.contains(turn) {
+                turns.push(*turn);
             }
         }
         let mut statements = self.statements(scope, turns.clone()).await?;
@@ -279,30 +288,28 @@ impl StatedText {
     }
 }
 
-/// Turns whose statements a new one may change, or be changed by: the likeliest by their vectors,
-/// and the first of those with statements that cannot be compared by them.
+/// Turns whose statements a new one may change, or be changed by, of turns in the order of the search:
+/// the nearest and the likeliest by their vectors, and the first of those with statements that cannot
+/// be compared by them.
 fn likely_changed(new: &StatedText, statements: &TurnFacts, turns: &[TurnId]) -> Vec<TurnId> {
-    let stated = turns.iter().filter_map(|turn| {
-        let (cosine, is_unvectored) = new.cosine(statements.get(turn)?);
-        Some((
-            *turn,
-            cosine.filter(|it| *it >= LEAST_COSINE),
-            is_unvectored,
-        ))
-    });
-    let stated: Vec<(TurnId, Option<f32>, bool)> = stated.collect();
-    let mut likely: Vec<&(TurnId, Option<f32>, bool)> =
-        stated.iter().filter(|it| it.1.is_some()).collect();
-    likely.sort_by(|one, other| {
-        other
-            .1
-            .unwrap_or_default()
-            .total_cmp(&one.1.unwrap_or_default())
-    });
-    let mut chosen: Vec<TurnId> = likely.iter().take(COMPARED_TURNS).map(|it| it.0).collect();
-    let others = stated.iter().filter(|it| it.2 && !chosen.contains(&it.0));
-    let others: Vec<TurnId> = others.take(UNVECTORED_TURNS).map(|it| it.0).collect();
-    chosen.extend(others);
+    let mut likely = Vec::new();
+    let mut unvectored = Vec::new();
+    for turn in turns {
+        let Some(facts) = statements.get(turn) else {
+            continue;
+        };
+        let (cosine, is_unvectored) = new.cosine(facts);
+        if let Some(cosine) = cosine.filter(|it| *it >= LEAST_COSINE) {
+            likely.push((*turn, cosine));
+        } else if is_unvectored {
+            unvectored.push(*turn);
+        }
+    }
+    let mut others = likely.split_off(NEAREST_TURNS.min(likely.len()));
+    let mut chosen: Vec<TurnId> = likely.into_iter().map(|(turn, _)| turn).collect();
+    others.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    chosen.extend(others.into_iter().map(|(turn, _)| turn).take(LIKELY_TURNS));
+    chosen.extend(unvectored.into_iter().take(UNVECTORED_TURNS));
     chosen
 }
 
@@ -481,17 +488,15 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_the_highest_cosine_are_compared_and_the_first_of_those_without_vectors() {
+    fn the_nearest_and_the_likeliest_turns_are_compared_and_some_without_vectors() {
         let new = text("new", 100, Some(127));
         let along = [Some(-90), Some(40), None, Some(120), None, Some(60)];
-        assert_eq!(chosen(&new, &texts(&along)), [4, 6, 2, 3, 5]);
+        assert_eq!(chosen(&new, &texts(&along)), [2, 4, 6, 3, 5]);
         let many: Vec<Option<i8>> = (0..9).map(|at| Some(60 + at)).chain([None]).collect();
-        assert_eq!(chosen(&new, &texts(&many)), [9, 8, 7, 6, 5, 10]);
+        assert_eq!(chosen(&new, &texts(&many)), [1, 2, 9, 8, 7, 6, 5, 10]);
         assert_eq!(chosen(&new, &texts(&[None; 9])), [1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(
-            chosen(&text("new", 100, None), &texts(&[Some(127); 9])).len(),
-            7
-        );
+        let unread = text("new", 100, None);
+        assert_eq!(chosen(&unread, &texts(&[Some(127); 9])).len(), 7);
     }
 
     #[test]
