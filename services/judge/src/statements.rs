@@ -26,12 +26,14 @@ const RECENT_TURNS: usize = 3;
 /// Turns before a new one among which these are.
 const PRECEDING_TURNS: u32 = 8;
 
-/// Turns that a new one is compared with at most, the nearest that searches for its statements find.
+/// Turns that a new one is compared with at most, the nearest that searches for its statements
+/// find.
 const NEAREST_TURNS: usize = 2;
 
-/// Turns that it is compared with besides at most, of the others that were found and the last of its
-/// session, by the vectors of their statements. In long conversation these find most changes, among
-/// thousands of turns about other matters the searches do (docs/benchmarks.md, Understanding).
+/// Turns that it is compared with besides at most, of the others that were found and the last of
+/// its session, by the vectors of their statements. In long conversation these find most changes,
+/// among thousands of turns about other matters the searches do (docs/benchmarks.md,
+/// Understanding).
 const LIKELY_TURNS: usize = 5;
 
 /// Turns that it is compared with at most where some of their statements have no vectors, as
@@ -141,8 +143,9 @@ impl LocalJudge {
         Ok(stated)
     }
 
-    /// Turns of the same speaker that a new one is compared with: the nearest to its statements that
-    /// searches find, and of the others and the last of its session the likeliest by their vectors.
+    /// Turns of the same speaker that a new one is compared with: the nearest to its statements
+    /// that searches find, and of the others and the last of its session the likeliest by their
+    /// vectors.
     async fn compared(&self, scope: &Scope, new: &StatedText) -> Result<Vec<StatedText>, Fault> {
         let own = &new.turn.accepted;
         let before = self
@@ -288,9 +291,9 @@ impl StatedText {
     }
 }
 
-/// Turns whose statements a new one may change, or be changed by, of turns in the order of the search:
-/// the nearest and the likeliest by their vectors, and the first of those with statements that cannot
-/// be compared by them.
+/// Turns whose statements a new one may change, or be changed by, of turns in the order of the
+/// search: the nearest and the likeliest by their vectors, and the first of those with statements
+/// that cannot be compared by them.
 fn likely_changed(new: &StatedText, statements: &TurnFacts, turns: &[TurnId]) -> Vec<TurnId> {
     let mut likely = Vec::new();
     let mut unvectored = Vec::new();
