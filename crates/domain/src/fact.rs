@@ -269,15 +269,8 @@ mod tests {
         let mut vector = [0; ChangeVectors::DIMENSIONS];
         vector[3] = -127;
         let labels = StatementLabels {
-            kind: StatementKind::State,
-            kind_probability: 1.0,
-            owner: StatementOwner::Speaker,
-            owner_probability: 1.0,
-            negated: 0.0,
-            keep: 1.0,
-            ends: 0.0,
-            kept: false,
             vectors: ChangeVectors::new(vector, vector),
+            ..labels(StatementKind::State)
         };
         assert!(labels.vectors.is_some());
         let json = serde_json::to_value(labels).unwrap();
